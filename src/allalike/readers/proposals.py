@@ -42,14 +42,7 @@ _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
 _MAX_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show what is hardly meant
-_CHOOSING = {
-    "columns",
-    "wide",
-    "include",
-    "exclude",
-    "question",
-    "worker_from",
-}  # options that may choose something else
+_CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # what may choose something else
 _ALONE = {"worker", "apart"}  # what the answers of one worker have
 _UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not show
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
