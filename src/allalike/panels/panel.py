@@ -23,7 +23,7 @@ from allalike.frames import Frame, Framed
 from allalike.panels.messages import TITLES, describe_panel
 from allalike.panels.summary import PanelSummary, make_summary, to_json
 from allalike.panels.verdicts import Statistics
-from allalike.report.material import Material, gather
+from allalike.report.material import Material
 from allalike.result.messages import Remark
 from allalike.result.result import Result
 from allalike.result.saving import save_result, write_page
@@ -245,7 +245,7 @@ class Panel(Framed[Frame]):
         """Return what a report is made of."""
         tables = self._tables
         titled = {name: (title, tables[name]) for name, title in TITLES.items() if name in tables}
-        return gather(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
+        return Material(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
 
     def _silent_truths(self) -> dict[str, Values | Array] | None:
         """Return the columns of the table of truths with the tasks without any verdict, in order, if there are such."""

@@ -35,6 +35,7 @@ from allalike.readers.proposals import LookUp, asking
 from allalike.readers.reshaping.columns import (
     combine,
     fill_down,
+    gather_objects,
     has_fields,
     join_columns,
     part_scales,
@@ -42,7 +43,8 @@ from allalike.readers.reshaping.columns import (
     spread_lists,
 )
 from allalike.readers.reshaping.comparisons import read_ballots, read_comparisons
-from allalike.readers.reshaping.rows import SET, gather_objects, gather_parts, stack
+from allalike.readers.reshaping.parts import SET, gather_parts
+from allalike.readers.reshaping.wide import stack
 from allalike.readers.sources import find_inputs, is_path, open_table
 from allalike.readers.tools import PLAIN
 

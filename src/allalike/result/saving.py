@@ -210,9 +210,9 @@ def _finish(rows: Callable[[Piece], pa.Table], finish: Callable[[pa.Table], pa.T
 
 
 def _gather(result: Result[Any], notes: Mapping[str, Any]) -> Material:
-    from allalike.report.material import gather
+    from allalike.report.material import Material
 
-    return gather(result, notes=notes)
+    return Material(result, notes=notes)
 
 
 def _write_page_or_note(material: Callable[[], Material], path: Path) -> None:

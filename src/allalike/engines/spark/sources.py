@@ -25,7 +25,7 @@ from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
-from allalike.readers.reshaping.rows import has_parts
+from allalike.readers.reshaping.parts import has_parts
 from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
