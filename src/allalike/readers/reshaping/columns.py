@@ -1,9 +1,10 @@
-"""Columns that together are a label, lists of labels, merged cells, scales of questions, and groups of rows."""
+"""Columns that are a label together, objects, lists of labels, merged cells, scales of questions, and groups."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
 from allalike._core.words import count
+from allalike.answers.cleaning import check_ids
 from allalike.domains import DOMAINS
 from allalike.domains.contract import spell_domain
+from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
 from allalike.readers.formats.source import cells, texts
@@ -37,6 +40,8 @@ _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
 _TOLERANCE = 0.011  # by which probabilities may miss 1, as for `allalike.Probability`
 _PLAIN = ("categorical", "ordinal", "real", "text", "date")  # label types of which a list is several labels
 _PLACE = "place"
+_SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
+_FILL_IN = "Fill in all, or none."
 _JOINED_ROWS, _LISTED_ROWS, _MERGED_ROWS = 1000, 100, 2000  # of a sample
 _MIN_BLANK = 0.3  # of the rows
 _NAME = "record"  # the column that is made of the fields is called so
@@ -73,8 +78,13 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
     options = [match[2] if (match := _CHANCE.fullmatch(name)) else name for name in parts]
 
     def step(columns: Columns, _: int) -> Columns:
-        rows = zip(*(_read_numbers(table, name, columns[name]) for name in parts), strict=True)
-        return columns | {label: [_join(row, kind, options, number) for number, row in enumerate(rows, start=1)]}
+        made: list[Any] = []
+        for row, numbers in enumerate(_read_rows(table, columns, parts), start=1):
+            if None in numbers and set(numbers) != {None}:
+                raise LabelError(f"A part of the label in row {row} is blank, though others are not. {_FILL_IN}")
+            as_label = dict(zip(options, numbers, strict=True)) if kind == "probability" else list(numbers)
+            made.append(None if None in numbers else as_label)
+        return columns | {label: made}
 
     return table.with_step(
         step,
@@ -90,11 +100,18 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
 
 def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
     """Return what the columns are that together are the label, and their names."""
-    asked, names = domain.name if domain else "", table.names
+    asked = domain.name if domain else ""
     if asked and asked not in _KINDS:
         return "", []
-    chances = [name for name in names if _CHANCE.fullmatch(name)]
-    found = {"place": _find_place(names), "probability": chances if len(chances) > 1 else []}
+    found: dict[str, list[str]] = {}
+    known = {name.casefold(): name for name in table.names}
+    latitudes = [match for name in table.names if (match := _LATITUDE.fullmatch(name))]
+    if len(latitudes) == 1:
+        before, after = latitudes[0][1], latitudes[0][2]
+        others = [known[key] for word in _LONGITUDE if (key := f"{before}{word}{after}".casefold()) in known]
+        found["place"] = [latitudes[0][0], *others] if len(others) == 1 else []
+    chances = [name for name in table.names if _CHANCE.fullmatch(name)]
+    found["probability"] = chances if len(chances) > 1 else []
     if "label" in chosen:
         words = split_label(table, chosen)
         kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
@@ -105,17 +122,6 @@ def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None)
     return kinds[0], found[kinds[0]]
 
 
-def _find_place(names: Sequence[str]) -> list[str]:
-    """Return the columns of latitude and longitude, if there is one of each."""
-    known = {name.casefold(): name for name in names}
-    latitudes = [(name, match) for name in names if (match := _LATITUDE.fullmatch(name))]
-    if len(latitudes) != 1:
-        return []
-    name, match = latitudes[0]
-    others = [known[key] for word in _LONGITUDE if (key := f"{match[1]}{word}{match[2]}".casefold()) in known]
-    return [name, others[0]] if len(others) == 1 else []
-
-
 def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
     """Return whether no other column is the label, and the columns are numbers that differ among answers to a task."""
     others = [name for name in table.names if name not in parts]
@@ -124,7 +130,7 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
         return False
     try:
         sample = table.sample(_JOINED_ROWS, [picked["task"], *parts])
-        rows = list(zip(*(_read_numbers(table, name, sample[name]) for name in parts), strict=True))
+        rows = list(_read_rows(table, sample, parts))
     except InputError:
         return False
     sums = [sum(row) for row in rows if None not in row]
@@ -140,13 +146,19 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
     return bool(sums) and (once or len(set(zip(tasks, rows, strict=True))) > len(set(tasks)))
 
 
-def _read_numbers(table: Source, name: str, data: Any) -> list[Any]:
-    return [read_number(cell, name, row) for row, cell in enumerate(cells(table.column("label", data)), start=1)]
+def _read_rows(table: Source, columns: Columns, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Return the numbers in each row of some columns, or None where a cell is blank."""
+    read = [cells(table.column("label", columns[name])) for name in names]
+    numbers = (
+        [_read_number(cell, name, row) for row, cell in enumerate(data, 1)]
+        for name, data in zip(names, read, strict=True)
+    )
+    return zip(*numbers, strict=True)
 
 
-def read_number(cell: Any, name: str, row: int) -> float | None:
+def _read_number(cell: Any, name: str, row: int) -> float | None:
     """Return a cell as a number, or None where it is blank."""
-    if cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()):
+    if _is_blank(cell):
         return None
     try:
         return float(cell)
@@ -154,13 +166,81 @@ def read_number(cell: Any, name: str, row: int) -> float | None:
         raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
 
 
-def _join(row: Sequence[float | None], kind: str, options: Sequence[str], number: int) -> Any:
-    """Return a label, or nothing where all of its parts are blank."""
-    if all(cell is None for cell in row):
-        return None
-    if None in row:
-        raise LabelError(f"A part of the label in row {number} is blank, though others are not. Fill in all, or none.")
-    return dict(zip(options, row, strict=True)) if kind == "probability" else list(row)
+def _is_blank(cell: Any) -> bool:
+    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+
+
+def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
+    """Make an answer of the rows of a worker and a task, where each row is an object.
+
+    The columns that say where an object is, and perhaps its class, are named together as the label, such as
+    ``x1 y1 x2 y2 class``, or are recognised by the names that tools give them. A row in which all of them are blank
+    says that the worker saw nothing.
+    """
+    parts = split_label(table, chosen)
+    if "label" not in chosen and not table.roles and (domain is None or domain.name == "boxes"):
+        names = {name.casefold(): name for name in reversed(table.names)}
+        sides = next((keys for keys in _SIDES if all(key in names for key in keys)), ())
+        kinds = [key for key in BOX_CLASS_KEYS if key in names][:1] if sides else []
+        parts = [names[key] for key in (*sides, *kinds)]
+    if not parts:
+        return table
+    others = [name for name in table.names if name not in parts]
+    given = {role: name for role, name in chosen.items() if role != "label"}
+    picked, _ = pick_columns(others, given, table.where, roles=("worker", "task"))
+    roles = {**picked, "label": chosen.get("label", " ".join(parts))}
+
+    def step(columns: Columns, _: int) -> Columns:
+        gathered = _gather(table, columns, picked, parts)
+        return {name: gathered[role] for role, name in roles.items()}
+
+    return table.with_step(
+        step,
+        adds=list(roles.values()),
+        needs=[*picked.values(), *parts],
+        drops=table.names,
+        whole=True,
+        says=["Each row is an object; the rows of a worker and a task together are an answer."],
+        text=False,
+        roles=roles,
+    )
+
+
+def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: Sequence[str]) -> dict[str, Column]:
+    """Put the objects of each worker and task into a list."""
+    ids = {role: table.column(role, columns[name]) for role, name in picked.items()}
+    for column in ids.values():
+        check_ids(column)
+    worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # which lets go of the values
+    values = [cells(table.column(name, columns[name])) for name in parts]
+    keys = [name.casefold() for name in parts]
+    named = any(set(sides) <= set(keys) for sides in _SIDES)
+    answers: dict[tuple[int, int], list[Any]] = {}
+    first = np.zeros(len(worker), np.bool_)
+    for row, (who, what, *said) in enumerate(zip(worker.tolist(), task.tolist(), *values, strict=True)):
+        first[row] = (who, what) not in answers
+        answer = answers.setdefault((who, what), [])
+        if thing := _read_object(said, keys, row + 1):
+            answer.append(dict(zip(keys, thing, strict=False)) if named else thing)
+    label = Column("label", list(answers.values())).numbered(np.flatnonzero(first))
+    return {**{role: column.keep(first) for role, column in ids.items()}, "label": label}
+
+
+def _read_object(cells: list[Any], names: list[str], row: int) -> list[Any]:
+    """Return the numbers and the class of one object; nothing if all of its cells are blank."""
+    kinds = [name in BOX_CLASS_KEYS for name in names]
+    if not any(kinds) and len(cells) % 2:
+        kinds[-1] = True  # an odd last one can only be a class
+    numbers = {
+        name: _read_number(cell, name, row) for name, cell, kind in zip(names, cells, kinds, strict=True) if not kind
+    }
+    blank = [name for name, number in numbers.items() if number is None]
+    if len(blank) == len(numbers):
+        return []
+    if blank:
+        raise LabelError(f"{blank[0]} in row {row} is blank, though others are not. {_FILL_IN}")
+    found = [numbers.get(name, cell) for name, cell in zip(names, cells, strict=True)]
+    return [each.strip() if isinstance(each, str) else each for each in found if not _is_blank(each)]
 
 
 def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:

@@ -1,0 +1,177 @@
+"""Wide tables: one row per task and one column per worker, or the other way round."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allalike._core.columns.column import Column
+from allalike._core.late import pa, pc
+from allalike._core.registry import find_close
+from allalike.errors import ColumnError, InputError, Proposal
+from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
+from allalike.readers.formats.files import Files
+from allalike.readers.formats.frames import ROWS
+from allalike.readers.formats.source import cells, concatenate, of_columns
+from allalike.readers.inference.matrices import (
+    GOLD,
+    MAX_DEPARTURES,
+    find_consensus,
+    find_row_ids,
+    find_strangers,
+    measure_departures,
+)
+from allalike.readers.inference.samples import TableSample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from allalike.readers.formats.source import Source
+
+_LOOKED_AT = 10_000  # this many rows tell what columns are
+_ORDER = ("task", "worker", "label")
+
+
+def stack(
+    table: Source, wide: str, chosen: Mapping[str, str], files: Files | None = None
+) -> tuple[Source, dict[str, str]]:
+    """Turn a wide table into one of worker, task and label; return also what was guessed.
+
+    An empty cell is a missing answer. The column that names the rows is the chosen one, or that with the name of its
+    role, the index of a frame, or the first one if it has no value twice; else the rows are numbered.
+    """
+    files, (down, across) = files or Files(), ROWS[wide]
+    if not table.names:
+        raise ColumnError(f"{table.where} has no columns.")
+    head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
+    ids, guessed = _find_ids(table, head, down, chosen)
+    names = _select([name for name in table.names if name != ids], files, table.where)
+    if not names:
+        raise ColumnError(f"{table.where} has no column of answers. A wide table has one per {across}.")
+    _refuse_strangers(table, head, names, files, down)
+    asked = {ids, *names}
+    loaded = table.load([name for name in table.names if name in asked])
+    labels = [table.column("label", loaded[name]) for name in names]
+    present = [~label.missing() for label in labels]
+    full = [place for place, here in enumerate(present) if here.any()]
+    if not full:
+        raise ColumnError(f"{table.where} has no answers: all cells are empty.")
+    consensus = find_consensus(head, names) if down == "task" and not files.include else None
+    says = _describe(table, down, ids, consensus)
+    if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
+        says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
+    if unanswered := int((~np.logical_or.reduce(present)).sum()):
+        says.append(f"{unanswered:,} {down}s have no answers and are left out.")
+    numbers = list(table.index if table.index is not None else range(1, len(labels[0]) + 1))
+    rows = Column.of_objects(down, numbers) if ids is None else table.column(down, loaded[ids])
+    heads = np.repeat(np.arange(len(full), dtype=np.int32), [int(present[place].sum()) for place in full])
+    own = pa.DictionaryArray.from_arrays(pa.array(heads), pa.array([names[place] for place in full]))
+    long = {
+        down: Column(down, _join([rows.keep(present[place]).data for place in full]), text=rows.text),
+        across: Column(across, pa.chunked_array([own.cast(pa.string())]), text=True),
+        "label": Column("label", _join([labels[at].keep(present[at]).data for at in full]), text=labels[0].text),
+    }
+    made = of_columns({role: long[role] for role in _ORDER})
+    return replace(made, guessed=table.guessed, remarks=(*table.remarks, *says), na=table.na), guessed
+
+
+def _describe(table: Source, down: str, ids: str | None, consensus: str | None) -> list[str]:
+    says = []
+    if ids is None and table.index is None:
+        says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
+    if consensus:
+        says.append(
+            f"Column {consensus!r} agrees with the majority of the other columns in 95 % of the rows or more. If it is"
+            f" their consensus and not a worker, exclude it with exclude={consensus!r}."
+        )
+    return says
+
+
+def _find_ids(
+    table: Source, head: TableSample, down: str, chosen: Mapping[str, str]
+) -> tuple[str | None, dict[str, str]]:
+    """Return the column that names the rows, if there is one, and what was guessed."""
+    if chosen:
+        check_chosen(table.names, chosen, table.where, roles=(down,))
+        return chosen[down], {}
+    with suppress(ColumnError):
+        picked, guessed = pick_columns(table.names, {}, table.where, roles=(down,))
+        if 2 * head[picked[down]].n_values > head.n_rows:
+            return picked[down], guessed
+    first = find_row_ids(head) if table.index is None else None
+    return first, {} if first is None else {down: first}
+
+
+def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
+    """Return the columns that are asked for, without those that are to be skipped."""
+    chosen: dict[str, set[str]] = {}
+    for option, patterns in (("include", files.include), ("exclude", files.exclude)):
+        chosen[option] = set()
+        for pattern in patterns:
+            fitting = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+            chosen[option] |= fitting
+            if not fitting:
+                close = find_close(pattern, names)
+                meant = "" if close is None else f" Did you mean {close!r}?"
+                others = tuple(each for each in patterns if each != pattern)
+                ways = [(*others, close), others] if close is not None else [others]
+                raise ColumnError(
+                    f"{where} has no column {pattern!r}.{meant} It has: {list_names(names)}.",
+                    proposals=[Proposal({option: way}) for way in ways],
+                )
+    return [
+        name for name in names if (not files.include or name in chosen["include"]) and name not in chosen["exclude"]
+    ]
+
+
+def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
+    """Refuse columns that are probably not answers, unless the columns of answers are named."""
+    strangers = {} if files.include else find_strangers(head, names, down)
+    if not strangers:
+        return
+    listed = ", ".join(f"{name!r} ({reason})" for name, reason in strangers.items())
+    proposals, hint = [Proposal({"exclude": (*files.exclude, *strangers)})], ""
+    gold = [name for reason in (GOLD, "consensus") for name in strangers if strangers[name] == reason]
+    if gold and down == "task":
+        workers = [name for name in names if name not in strangers]
+        rate, rows = measure_departures(head, [*workers, gold[0]]).get(gold[0], (1.0, 0))
+        computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MAX_DEPARTURES
+        rest = tuple(name for name in (*files.exclude, *strangers) if name != gold[0])
+        use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"exclude": rest} if rest else {})})
+        proposals = [*proposals, use] if computed else [use, *proposals]
+        hint = f" Use {gold[0]!r} as gold labels, or exclude it."
+        hint += " It nearly always is the majority of the others, which it would confirm as gold." if computed else ""
+    raise ColumnError(
+        f"{table.where} has columns that are probably not answers: {listed}.{hint} If all are answers, name the columns"
+        " of answers with include=.",
+        proposals=proposals,
+    )
+
+
+def _join(parts: Sequence[Any]) -> Any:
+    """Put the columns of a matrix one below the other."""
+    if any(isinstance(part, list) for part in parts):
+        return [value for part in parts for value in cells(part)]
+    parts = [part for part in parts if len(part)]
+    kinds = {part.type for part in parts}
+    if len(kinds) > 1:
+        if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+            listed = ", ".join(sorted(map(str, kinds)))
+            raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
+        try:  # whole numbers that an empty cell has turned into floats
+            parts = [_as_whole_numbers(part) for part in parts]
+        except pa.ArrowInvalid:
+            parts = [part.cast(pa.float64(), safe=False) for part in parts]
+    whole = concatenate("label", parts).combine_chunks()  # what is done chunk by chunk takes long with many columns
+    return whole if isinstance(whole, pa.ChunkedArray) else pa.chunked_array([whole])
+
+
+def _as_whole_numbers(part: Any) -> Any:
+    """Return numbers as whole ones, or refuse; floats that do not fit are turned into others on some processors."""
+    if pa.types.is_floating(part.type) and not pc.all(pc.less(pc.abs(part), 2.0**63)).as_py():
+        raise pa.ArrowInvalid
+    return part.cast(pa.int64())
