@@ -129,8 +129,7 @@ class Comparisons:
         order = np.lexsort((pairs.share, pairs.b, pairs.a))  # which leaves labels in their order
         answer, a, b, share = pairs.label[order], pairs.a[order], pairs.b[order], pairs.share[order]
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
-        starts = np.flatnonzero(new)
-        rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
+        starts, rises = np.flatnonzero(new), new | np.append(True, np.diff(share) > 0)[: len(a)]
         level = np.cumsum(rises) - 1
         n_pairs = sum_by(answer_task[answer], np.ones(len(answer)), len(tasks))
         return cls(
