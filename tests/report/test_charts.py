@@ -12,9 +12,10 @@ from scipy.cluster.hierarchy import ClusterNode, leaves_list, linkage, to_tree
 from scipy.spatial.distance import squareform
 
 import allalike
-from allalike.report.drawing import Axis, chart_bins, chart_gold, chart_intervals, chart_map
-from allalike.report.people import order_leaves
+from allalike.report.charts import chart_bins, chart_gold, chart_intervals, chart_map
+from allalike.report.drawing import Axis
 from allalike.report.plot import Chart
+from allalike.report.workers import order_leaves
 from allalike.result.result import Result
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,13 +29,11 @@ def drawn(svg: str | None) -> ElementTree.Element:
 def crowd(n: int, seed: int = 0) -> list[dict[str, Any]]:
     """Return rows of workers, with all that charts show of them."""
     rng = np.random.default_rng(seed)
-    shapes = ["usual", "uninformative", "few answers"]
     return [
         {
-            **dict(zip(("x", "y", "fault", "disparity", "error", "value"), rng.random(6).tolist(), strict=True)),
+            **dict(zip(("x", "y", "disparity", "error", "value"), rng.random(5).tolist(), strict=True)),
             "alias": f"W{number}",
             "answers": int(rng.integers(1, 90)),
-            "shape": shapes[number % 3],
             "group": 1 if number < 2 else "",
             "low": 0.1,
             "high": None if number == 3 else 0.9,
@@ -133,7 +132,7 @@ def orders(tree: ClusterNode) -> list[list[int]]:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_of_all_orders_of_the_tree_is_found(seed: int) -> None:
     apart = distances(8, seed)
-    order = order_leaves(apart, best=True).tolist()
+    order = order_leaves(apart).tolist()
     possible = orders(to_tree(linkage(squareform(apart), "average")))
     assert order in possible
     assert length(apart, order) == pytest.approx(min(length(apart, each) for each in possible))
@@ -142,13 +141,12 @@ def test_the_best_of_all_orders_of_the_tree_is_found(seed: int) -> None:
 def test_no_library_finds_a_better_one() -> None:
     apart = distances(60, 0)
     theirs = leaves_list(linkage(squareform(apart), "average", optimal_ordering=True)).tolist()
-    assert length(apart, order_leaves(apart, best=True).tolist()) <= length(apart, theirs) + 1e-9
+    assert length(apart, order_leaves(apart).tolist()) <= length(apart, theirs) + 1e-9
 
 
-@pytest.mark.parametrize("best", [True, False])
-def test_whom_the_tree_joins_stands_together(best: bool) -> None:
+def test_whom_the_tree_joins_stands_together() -> None:
     apart = distances(60, 1)
-    place = np.argsort(order_leaves(apart, best=best))
+    place = np.argsort(order_leaves(apart))
     groups = [[number] for number in range(60)]
     for one, other in linkage(squareform(apart), "average")[:, :2].astype(int):
         groups.append(groups[one] + groups[other])

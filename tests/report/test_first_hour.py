@@ -112,7 +112,7 @@ def test_a_jury_prints_the_corrected_rate_or_the_command_for_it(
 def test_the_report_draws_no_differences_between_few_or_equal_workers(errors: list[float], differ: bool) -> None:
     result = allalike.discover(answer(errors, 300))
     content, page = describe(result._material()), render(result._material())
-    assert {"map", "faults"} & content["charts"].keys() == ({"map", "faults"} if differ else set())
+    assert {"map", "errors"} & content["charts"].keys() == ({"map", "errors"} if differ else set())
     assert (content["data"]["matrix"] is not None) == differ
     assert ('id="map"' in page) == ('fill="var(--fault-' in page) == differ
 

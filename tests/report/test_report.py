@@ -15,10 +15,10 @@ import allalike
 from allalike.engines import Engine, Memory
 from allalike.errors import OutputError, ReportWarning
 from allalike.report.content import Limits, describe
-from allalike.report.labels import trace_outline
+from allalike.report.labels import trace_rows
 from allalike.report.material import compact
 from allalike.report.page import render, write_page
-from allalike.report.people import place_workers
+from allalike.report.workers import place_workers
 from allalike.result.result import Result
 from crowds import samples
 from files.csv_exports import Sheets
@@ -101,7 +101,7 @@ def test_crowds_of_which_little_is_known_are_shown_without_a_warning(crowd: str,
     content = content_of(rows, domain="real" if "numbers" in crowd else "categorical", method=method)
     assert len(content["data"]["tasks"]["id"]) == len({task for _, task, _ in rows})
     assert compact(content["data"])
-    assert content["charts"].keys() <= {"intervals", "sureness"}
+    assert content["charts"].keys() <= {"intervals", "confidence"}
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_charts_compare_workers_only_if_intervals_differ(errors: list[float], di
     rows = [(f"w{worker}", task, "abc"[label]) for (worker, task), label in np.ndenumerate(np.array(said))]
     material = allalike.discover(rows)._material()
     content, page = describe(material), render(material)
-    assert {"map", "faults"} & content["charts"].keys() == ({"map", "faults"} if differ else set())
+    assert {"map", "errors"} & content["charts"].keys() == ({"map", "errors"} if differ else set())
     assert (content["data"]["matrix"] is not None) == differ
     assert ('id="map"' in page) == ('fill="var(--fault-' in page) == differ
 
@@ -181,24 +181,13 @@ def test_the_policy_allows_the_script_and_the_style_of_the_page_and_nothing_else
     assert not re.findall(r'\s(on\w+|style)="', page)
 
 
-def test_an_outline_encloses_the_pixels_of_its_object_and_no_other() -> None:
+def test_the_path_of_a_mask_covers_the_pixels_of_its_object_and_no_other() -> None:
     rng = np.random.default_rng(4)
     for _ in range(20):
-        pixels = rng.random((7, 9)) < 0.5
-        assert np.array_equal(_fill(trace_outline(pixels), pixels.shape), pixels)
-
-
-def _fill(path: str, size: tuple[int, int]) -> np.ndarray[Any, Any]:
-    """Tell which pixels have an odd number of upright lines to their left; the line that closes a path is upright."""
-    crossed = np.zeros((size[0], size[1] + 1), np.int64)
-    for part in filter(None, path.split("M")):
-        x, y = first = tuple(map(int, re.match(r"(-?\d+) (-?\d+)", part).groups()))  # type: ignore[union-attr]
-        moves = [(way, int(length)) for way, length in re.findall(r"([hv])(-?\d+)", part)]
-        for way, length in [*moves, ("close", 0)]:
-            x, to = (x + length, y) if way == "h" else (x, y + length if way == "v" else first[1])
-            crossed[min(y, to) : max(y, to), x] += 1
-            y = to
-    return np.asarray(np.cumsum(crossed, axis=1)[:, :-1] % 2 == 1)
+        pixels, drawn = rng.random((7, 9)) < 0.5, np.zeros((7, 9), np.bool_)
+        for left, top, length in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", trace_rows(pixels)):
+            drawn[int(top), int(left) : int(left) + int(length)] = True
+        assert np.array_equal(drawn, pixels)
 
 
 def test_on_a_map_copies_lie_on_each_other_and_the_bad_to_the_right() -> None:

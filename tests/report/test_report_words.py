@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,9 @@ import pytest
 
 import allalike
 from allalike.methods.citations import CITATIONS, MODELS
+from allalike.report.material import Material
 from allalike.report.page import render
 from allalike.report.words import cite
-from allalike.result.summary import Summary
 from allalike.serve.session import Session
 from crowds import samples
 from running.program import call
@@ -62,8 +61,7 @@ def test_of_auto_the_model_that_it_chose_is_described(taken: str, errors: list[f
     assert result.summary["model"]["chosen"] == taken
     for each, (model, papers) in MODELS.items():
         reading = {} if each == taken else {"model": {"chosen": each}}
-        summary = Summary.from_dict({**result.summary, **reading})
-        text, *references = cite(replace(result._material(), summary=summary))
+        text, *references = cite(Material(result, notes=reading))
         assert model in text
         assert references == [paper.full for paper in papers]
 

@@ -87,7 +87,7 @@ def _is_pattern(name: str) -> bool:
 
 def _matching(source: Scan, pattern: str) -> list[str]:
     """Return the columns that a pattern means, or itself if a column is called so."""
-    table = source.table()
+    table = source.open()
     if pattern in table.names:
         return [pattern]
     others = [name for name in table.names if name not in source.columns.values()]

@@ -1,128 +1,99 @@
-"""Material: what a report is made of, handed over by the result that it is about."""
+"""Material of a report: a result, and what several parts of a page need of it."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from allalike.methods.auto.next_labels import rank_tasks
+import numpy as np
+
 from allalike.reliability.agreement import measure_scales
+from allalike.result.flags import list_reasons
 from allalike.result.summary import Summary
-from allalike.result.tables import next_columns, worker_columns
+from allalike.result.tables import worker_columns
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
-    from allalike.engines import Run, TaskTable
-    from allalike.methods import Fit
+    from allalike.reliability.agreement import Agreement
     from allalike.result.messages import Remark
     from allalike.result.result import Result
 
 Columns = Mapping[str, "Values | Array"]
+_DIGITS = 4
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
-class Agreed(Protocol):
-    """What a report says of how much workers agree; what is not defined is None, and what cannot be known is NaN."""
-
-    @property
-    def run(self) -> Run:
-        """The answers, where they are."""
-
-    @property
-    def alpha(self) -> float:
-        """Krippendorff's alpha."""
-
-    @property
-    def ci_low(self) -> float:
-        """Its lower limit, of 95 %."""
-
-    @property
-    def ci_high(self) -> float:
-        """Its upper limit, of 95 %."""
-
-    @property
-    def ordinal(self) -> tuple[float, float, float]:
-        """Krippendorff's ordinal alpha, of levels, and its limits."""
-
-    @property
-    def sampled_tasks(self) -> int | None:
-        """The number of tasks in the sample; None if all answers were used."""
-
-    def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
-        """Return all coefficients by their names."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Material:
-    """A result in its parts, so that a report need not know who holds them together.
+    """A result, and for a panel its titled tables, its notes and its messages.
 
     >>> import allalike
-    >>> material = gather(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]))
+    >>> material = Material(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]))
     >>> material.workers["worker"].tolist(), material.summary.tasks
     (['ada', 'bob'], 1)
     """
 
-    run: Run
-    weighing: Fit
-    found: TaskTable
-    summary: Summary
-    facts: Mapping[str, Any]
-    workers: Columns
-    next_tasks: Columns
-    agreement: Agreed | None
-    effects: Floats | None
-    command: tuple[str, ...] = ()
-    panel: Mapping[str, tuple[str, Columns]] = field(default_factory=dict)  # titles and tables by their names
-    panel_messages: Sequence[Remark] = ()
-    scales: Mapping[str, Agreed] = field(default_factory=dict)
-    quality: Columns = field(default_factory=dict)
+    def __init__(
+        self,
+        result: Result[Any],
+        panel: Mapping[str, tuple[str, Columns]] | None = None,
+        notes: Mapping[str, Any] | None = None,
+        messages: Sequence[Remark] = (),
+    ) -> None:
+        self.result, self.run, self.fit = result, result.run, result.weighing
+        self.panel, self.messages = panel or {}, messages
+        self.facts = {**result.summary, **(notes or {})}
+        self.summary = Summary.from_dict(self.facts)
 
+    @cached_property
+    def workers(self) -> Columns:
+        """The columns of the table of workers."""
+        return worker_columns(self.run, self.fit)
 
-def gather(
-    result: Result[Any],
-    tables: Mapping[str, tuple[str, Columns]] | None = None,
-    notes: Mapping[str, Any] | None = None,
-    messages: Sequence[Remark] = (),
-) -> Material:
-    """Return the content of a report, with titled tables of a panel, notes and messages."""
-    run, weighing, facts = result.run, result.weighing, {**result.summary, **(notes or {})}
-    agreement = result.agreement if run.worker_task is None else None
-    return Material(
-        run=run,
-        weighing=weighing,
-        found=result.found,
-        summary=Summary.from_dict(facts),
-        facts=facts,
-        workers=worker_columns(run, weighing),
-        next_tasks=next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), weighing),
-        agreement=agreement,
-        effects=None if agreement is None else agreement.alpha - agreement.found.without,
-        command=result.command,
-        panel=tables or {},
-        panel_messages=messages,
-        scales={} if agreement is None else measure_scales(run),
-        quality=result._rated.get("quality", {}),
-    )
+    @cached_property
+    def flags(self) -> list[list[str]]:
+        """The flags of each worker."""
+        return list_reasons(self.run, self.fit)
 
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """The agreement of the workers, unless each task has weights of its own."""
+        return self.result.agreement if self.run.worker_task is None else None
 
-# Numbers with few digits, and data as JSON.
+    @property
+    def effects(self) -> Floats | None:
+        """The effect of each worker on alpha."""
+        return None if self.agreement is None else self.agreement.alpha - self.agreement.found.without
 
+    @cached_property
+    def scales(self) -> Mapping[str, Agreement]:
+        """The agreement on each scale of a survey."""
+        return {} if self.agreement is None else measure_scales(self.run)
 
-_DIGITS = 4
-_MAX_NEXT = 100  # tasks that a report may name as the next
+    @property
+    def unit(self) -> str:
+        """The column of the table of workers that contains the error: error_rate, rmse or mean_error."""
+        if self.fit.uncertainty is not None:
+            return self.fit.uncertainty.unit
+        return "mean_error" if self.fit.error_rate is None else "error_rate"
 
+    @property
+    def confidence_name(self) -> str:
+        """The kind of confidence: a probability, or the support by weights."""
+        known = self.fit.uncertainty
+        return "support" if known is not None and known.confidence is None else "confidence"
 
-_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-
-
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+    def numbers(self, name: str) -> Floats:
+        """Return a column of the table of workers as numbers; NaN if there is none."""
+        empty = np.full(len(self.run.workers), np.nan)
+        return np.asarray(self.workers[name], np.float64) if name in self.workers else empty
 
 
 def brief(number: Any, digits: int = _DIGITS) -> float | int | None:
-    """Return a number with few digits, and None for what is no number.
+    """Return a number with few digits, or None if it is not finite.
 
     >>> brief(0.123456), brief(2.0), brief(float("nan")), brief(float("inf"))
     (0.1235, 2, None, None)
@@ -135,9 +106,10 @@ def brief(number: Any, digits: int = _DIGITS) -> float | int | None:
 
 
 def compact(data: Any) -> str:
-    r"""Write data as JSON that can stand in a page: no sign in it begins a tag, and half characters are escaped.
+    r"""Write data as JSON that can stand in a page: no character in it begins a tag, and surrogates are escaped.
 
     >>> compact({"a": ["</script>", 1]})
     '{"a":["\\u003c/script\\u003e",1]}'
     """
-    return _encode(data).translate(_ESCAPES).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -84,7 +84,6 @@ def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
         kind=content["data"]["kind"],
         data_people=content["data"]["people"],
         unit=content["data"]["unit"],
-        sureness=content["data"]["sureness"],
     )
 
 

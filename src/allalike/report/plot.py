@@ -29,16 +29,27 @@ class Chart:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file whose name ends in ``.svg``, and return its path.
+        """Write the picture to a file, ``.svg`` or (if `cairosvg` is installed) ``.png``, and return its path.
 
-        >>> Chart("<svg/>").save("map.png")
+        >>> Chart("<svg/>").save("map.gif")
         Traceback (most recent call last):
-        allalike.errors.OutputError: Cannot write map.png: pictures are SVG. Name a file such as map.svg.
+        allalike.errors.OutputError: Cannot write map.gif: charts are saved as .svg or .png. Name it map.svg.
         """
         target = Path(path)
-        if target.suffix.lower() != ".svg":
-            raise OutputError(f"Cannot write {target}: pictures are SVG. Name a file such as {target.stem}.svg.")
-        target.write_text(self.svg, encoding="utf-8")
+        if target.suffix.lower() == ".svg":
+            target.write_text(self.svg, encoding="utf-8")
+            return target
+        if target.suffix.lower() != ".png":
+            named = f"Name it {target.stem}.svg."
+            raise OutputError(f"Cannot write {target}: charts are saved as .svg or .png. {named}")
+        try:
+            import cairosvg  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ImportError:
+            message = (
+                f"Cannot write {target}: PNG needs cairosvg. Run 'pip install cairosvg', or name {target.stem}.svg."
+            )
+            raise OutputError(message) from None
+        cairosvg.svg2png(bytestring=self.svg.encode(), write_to=str(target), scale=2)
         return target
 
 
@@ -62,15 +73,15 @@ class Plots:
 
     def map(self) -> Chart:
         """Draw workers on a map by multidimensional scaling: workers with similar answers are close."""
-        return self._draw("map", "the distances between workers are not known, or say little")
+        return self._draw("map", "the distances between workers are not known, or show no clear difference")
 
     def confidence(self) -> Chart:
         """Draw a histogram of the labels' confidence, or of the width of intervals for numbers."""
-        return self._draw("sureness", "the confidence of the labels is not known")
+        return self._draw("confidence", "the confidence of the labels is not known")
 
     def errors(self) -> Chart:
         """Draw a histogram of the workers' estimated errors."""
-        return self._draw("faults", "the workers' errors are not known, or hardly differ")
+        return self._draw("errors", "the workers' errors are not known, or hardly differ")
 
     def gold(self) -> Chart:
         """Draw each worker's disparity (mean distance to the others) against the error on gold labels."""

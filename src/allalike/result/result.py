@@ -523,6 +523,6 @@ class Result(Framed[Frame]):
 
     def _material(self) -> Material:
         """Return what a report is made of."""
-        from allalike.report.material import gather
+        from allalike.report.material import Material
 
-        return gather(self)
+        return Material(self)

@@ -188,7 +188,7 @@ def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *
     run = result.run
     listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
     read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
-    files = Files() if result.call is None else result.call.read.files
+    files = Files() if result.call is None else result.call.read
     return Findings(
         domain=run.domain.name,
         truths=lambda: list_truths(result.found.pieces(), run.encoding, result.weighing),
@@ -210,9 +210,9 @@ def _finish(rows: Callable[[Piece], pa.Table], finish: Callable[[pa.Table], pa.T
 
 
 def _gather(result: Result[Any], notes: Mapping[str, Any]) -> Material:
-    from allalike.report.material import gather
+    from allalike.report.material import Material
 
-    return gather(result, notes=notes)
+    return Material(result, notes=notes)
 
 
 def _write_page_or_note(material: Callable[[], Material], path: Path) -> None:

@@ -26,22 +26,42 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore, Thread
-from time import monotonic
-from typing import IO, TYPE_CHECKING, Any
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
+from threading import BoundedSemaphore, Thread, Timer
+from typing import IO, Any
 from urllib.parse import parse_qs, unquote
 
 from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
 from allalike.report.page import make_template, read_asset
-from allalike.serve.session import BusyError, CutOffError, Session, TooMuchError
+from allalike.serve.session import RefusalError, Session
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from _typeshed import ReadableBuffer, WriteableBuffer
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# A report may come from a folder of somebody else: it has no origin, so that it cannot ask this server for anything.
+REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+    " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_HOST = "127.0.0.1"
+_MAX_ORDER = 1 << 20  # bytes of the options that a page sends
+_MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that the client sees the answer
+_DRAIN_SECONDS = 5
+_FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
+_SAFE = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_LENGTH = re.compile("[0-9]{1,18}")
+_JSON, _HTML = "application/json", "text/html; charset=utf-8"
+_read = partial(read_asset, package="allalike.serve")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,97 +82,11 @@ class ConnectionLimits:
         return self.grace_seconds + size / self.least_rate
 
 
-class TimedSocket(io.RawIOBase):
-    """A connection with a time limit for all that is read and written, because a slow client never times out alone."""
-
-    def __init__(self, connection: socket.socket, *, silence: float) -> None:
-        self._connection, self._silence = connection, silence
-        self.allow(silence)
-
-    def allow(self, seconds: float) -> None:
-        """Start the time limit anew."""
-        self._end = monotonic() + seconds
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        """Read what comes next."""
-        self._set_timeout()
-        return self._connection.recv_into(buffer)
-
-    def write(self, data: ReadableBuffer) -> int:
-        """Write all of it."""
-        left = memoryview(data)
-        while left:
-            self._set_timeout()
-            left = left[self._connection.send(left) :]
-        return len(memoryview(data))
-
-    def _set_timeout(self) -> None:
-        left = self._end - monotonic()
-        if left <= 0:
-            raise TimeoutError("The time for this is over.")
-        self._connection.settimeout(min(left, self._silence))
-
-
-PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-
-# A report may come from a folder of somebody else: it has no origin, so that it cannot ask this server for anything.
-REPORT_POLICY = (
-    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
-    " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
-)
-_read = partial(read_asset, package="allalike.serve")
-
-
-def render_page(limit: int) -> str:
-    """Return the page, with all methods and label types.
-
-    >>> '<option value="P-TD"' in render_page(1000)
-    True
-    """
-    from allalike import __version__
-    from allalike.domains import DOMAINS
-    from allalike.methods import METHODS
-
-    lists = {
-        name: {each: str(getattr(kind, "summary", "")) for each, kind in registry.items() if each != "custom"}
-        for name, registry in (("methods", METHODS), ("domains", DOMAINS))
-    }
-    return make_template(_read("page.html")).render(version=__version__, limit=limit, **lists)
-
-
-_HOST = "127.0.0.1"
-_MAX_ORDER = 1 << 20  # bytes of the options that a page sends
-_MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that the client sees the answer
-_DRAIN_SECONDS = 5
-_FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
-_SAFE = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-_LENGTH = re.compile("[0-9]{1,18}")
-_JSON, _HTML = "application/json", "text/html; charset=utf-8"
-
-
-class Server(ThreadingHTTPServer):
+class Server(ThreadingMixIn, TCPServer):
     """A server of one session, until it is closed.
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from allalike.serve.session import Session
     >>> with tempfile.TemporaryDirectory() as folder, Server(Session(Path(folder), limit=10**6)) as server:
     ...     server.address[:17]
     'http://127.0.0.1:'
@@ -160,6 +94,7 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 64
     allow_reuse_address = os.name != "nt"  # where it would let others listen, too
 
     def __init__(self, session: Session, port: int = 0, limits: ConnectionLimits | None = None) -> None:
@@ -171,6 +106,7 @@ class Server(ThreadingHTTPServer):
             raise OptionError(
                 f"Port {port} cannot be listened to: {error.strerror}. Name another (--port), or 0 for any."
             ) from None
+        self.server_port = self.server_address[1]
         self.hosts = {f"{name}:{self.server_port}" for name in (_HOST, "localhost")}
         self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
@@ -189,26 +125,14 @@ class Server(ThreadingHTTPServer):
         self.server_close()
         self.session.clear()
 
-    def server_bind(self) -> None:
-        """Bind without looking up the name of this computer in the network, which may take seconds."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(self.allow_reuse_address))
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, or refuse it if there are too many."""
-        if not self._free.acquire(blocking=False):
-            with suppress(OSError):
-                request.settimeout(0)  # a refused client is not waited for
-                request.sendall(_FULL)
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except RuntimeError:  # the system has no thread left
-            self._free.release()
-            raise
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Refuse a connection if there are too many."""
+        if self._free.acquire(blocking=False):
+            return True
+        with suppress(OSError):
+            request.settimeout(0)  # a refused client is not waited for
+            request.sendall(_FULL)
+        return False
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer a connection, and make room for another."""
@@ -221,90 +145,89 @@ class Server(ThreadingHTTPServer):
         """Print nothing: a client that went away is not an error."""
 
 
-class _RefusalError(Exception):
-    """A request that is refused."""
-
-    def __init__(self, status: HTTPStatus, what: str) -> None:
-        super().__init__(what)
-        self.status = status
-
-
 class _Handler(BaseHTTPRequestHandler):
     """Answer one request."""
 
     server: Server
     server_version, sys_version = "allalike", ""
     _n_unread = 0
-    _policy = "default-src 'none'; frame-ancestors 'none'"
+    _timer: Timer | None = None
 
     def setup(self) -> None:
-        """Read and write with a limit of time."""
-        self.connection = self.request
-        self._timed = TimedSocket(self.connection, silence=self.server.limits.head_seconds)
-        self.rfile, self.wfile = io.BufferedReader(self._timed), self._timed  # type: ignore[assignment]
+        """Limit the time of silence, and that of the head of the request."""
+        self.request.settimeout(self.server.limits.head_seconds)
+        super().setup()
+        self._allow(self.server.limits.head_seconds)
+
+    def finish(self) -> None:
+        """End the time limit."""
+        self._stop_timer()
+        super().finish()
+
+    def _allow(self, seconds: float) -> None:
+        """Start the time limit anew: a slow client never times out alone, so its connection is shut down."""
+        self._stop_timer()
+        self._timer = Timer(seconds, self._shut_down)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _shut_down(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
-        """Answer a request for a page or a file."""
-        self._answer(self._get)
-
-    def do_POST(self) -> None:
-        """Answer a request that changes the session."""
-        self._answer(self._post)
-
-    def _refuse_method(self) -> None:
-        def refuse(place: str) -> None:
-            raise _RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and POST are allowed.")
-
-        self._answer(refuse)
-
-    do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = _refuse_method  # noqa: N815
-
-    def _answer(self, act: Callable[[str], None]) -> None:
-        """Check the request, act, and answer any error."""
+        """Check the request, answer it, and answer any error."""
         with suppress(ConnectionError, TimeoutError):  # the client has gone
             try:
-                self._n_unread = self._length()
-                place = self._place()
-                self._timed.allow(self.server.limits.allow(self._n_unread))
-                act(place)
-            except _RefusalError as refused:
+                self._n_unread = self._read_length()
+                place = self._check_place()
+                self._allow(self.server.limits.allow(self._n_unread))
+                if self.command == "POST":
+                    self._post(place)
+                else:
+                    self._get(place)
+            except RefusalError as refused:
                 self._send_error(refused.status, str(refused))
-            except BusyError as error:
-                self._send_error(HTTPStatus.CONFLICT, str(error))
-            except TooMuchError as error:
-                self._send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(error))
-            except (CutOffError, AllalikeError) as error:
+            except AllalikeError as error:
                 self._send_error(HTTPStatus.BAD_REQUEST, str(error))
             except FileNotFoundError:
                 self._send_error(HTTPStatus.NOT_FOUND, "This file was removed.")
+            except (ConnectionError, TimeoutError):
+                raise
             except OSError as error:
-                if isinstance(error, ConnectionError | TimeoutError):
-                    raise
                 self._send_error(HTTPStatus.INSUFFICIENT_STORAGE, f"The file cannot be stored: {error.strerror}.")
             except Exception as error:
                 what = f"Something unexpected happened: {type(error).__name__}: {error}."
                 self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, what)
             self._drain()
 
-    def _length(self) -> int:
+    do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = do_GET  # noqa: N815
+
+    def _read_length(self) -> int:
         """Return the length of the body; a body without a length is refused."""
         given = self.headers.get_all("Content-Length", [])
         if "Transfer-Encoding" in self.headers or (self.command == "POST" and not given):
-            raise _RefusalError(HTTPStatus.LENGTH_REQUIRED, "The Content-Length is missing.")
+            raise RefusalError(HTTPStatus.LENGTH_REQUIRED, "The Content-Length is missing.")
         if len(given) > 1 or not all(map(_LENGTH.fullmatch, given)):
-            raise _RefusalError(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
+            raise RefusalError(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
         return int(given[0]) if given else 0
 
-    def _place(self) -> str:
-        """Return the requested place, after checking host, origin and token."""
+    def _check_place(self) -> str:
+        """Return the requested place, after checking host, origin, token and method."""
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
-            raise _RefusalError(HTTPStatus.FORBIDDEN, "This is not the name of this server.")
+            raise RefusalError(HTTPStatus.FORBIDDEN, "This is not the name of this server.")
         origins = {f"http://{host}" for host in self.server.hosts}
         if not set(self.headers.get_all("Origin", [])) <= origins:
-            raise _RefusalError(HTTPStatus.FORBIDDEN, "Requests from other sites are refused.")
+            raise RefusalError(HTTPStatus.FORBIDDEN, "Requests from other sites are refused.")
         token, _, place = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            raise _RefusalError(HTTPStatus.NOT_FOUND, "Not found. Use the whole address that was printed.")
+            raise RefusalError(HTTPStatus.NOT_FOUND, "Not found. Use the whole address that was printed.")
+        if self.command not in ("GET", "POST"):
+            raise RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and POST are allowed.")
         return place
 
     def _get(self, place: str) -> None:
@@ -322,17 +245,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(_HTML, result.page.read_bytes(), policy=REPORT_POLICY)
         elif place == "all.zip" and result.files:
             with result.pack(session.folder) as packed:
-                self._send_file("application/zip", packed, "allalike.zip")
+                self._send("application/zip", packed, name="allalike.zip")
         else:
-            self._send_own(unquote(place.removeprefix("files/")), result.files)
-
-    def _send_own(self, name: str, files: Mapping[str, Path]) -> None:
-        """Send a file of the result; files in subfolders, whose names others chose, are in the archive only."""
-        path = files.get(name)
-        if path is None or "/" in name:
-            raise _RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
-        with path.open("rb") as file:
-            self._send_file("application/octet-stream", file, path.name)
+            name = unquote(place.removeprefix("files/"))
+            path = result.files.get(name)
+            if path is None or "/" in name:  # files in subfolders, whose names others chose, are in the archive only
+                raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
+            with path.open("rb") as file:
+                self._send("application/octet-stream", file, name=path.name)
 
     def _post(self, place: str) -> None:
         session = self.server.session
@@ -346,56 +266,62 @@ class _Handler(BaseHTTPRequestHandler):
         elif place in ("cancel", "clear", "remove-gold"):
             getattr(session, place.replace("-", "_"))()
         else:
-            raise _RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
+            raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
         self._send(_JSON, json.dumps(session.describe()).encode())
 
     def _read_order(self) -> dict[str, Any]:
         if self._n_unread > _MAX_ORDER:
-            raise TooMuchError("The options are too long.")
+            raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The options are too long.")
         size, self._n_unread = self._n_unread, 0
-        try:
+        order = None
+        with suppress(ValueError):
             order = parse_json(self.rfile.read(size))
-        except ValueError:
-            order = None
         if not isinstance(order, dict):
-            raise _RefusalError(HTTPStatus.BAD_REQUEST, "The request is not a JSON object.")
+            raise RefusalError(HTTPStatus.BAD_REQUEST, "The request is not a JSON object.")
         return order
 
     def _send_error(self, status: HTTPStatus, what: str) -> None:
         self._send(_JSON, json.dumps({"error": what}).encode(), status=status)
 
-    def _send(self, kind: str, body: bytes, *, status: HTTPStatus = HTTPStatus.OK, policy: str = "") -> None:
-        self._policy = policy or self._policy
-        self._timed.allow(self.server.limits.allow(len(body)))
+    def _send(
+        self, kind: str, body: bytes | IO[bytes], *, status: int = HTTPStatus.OK, policy: str = "", name: str = ""
+    ) -> None:
+        """Send a text, or a file to be saved under a name."""
+        size = len(body) if isinstance(body, bytes) else os.fstat(body.fileno()).st_size
+        self._allow(self.server.limits.allow(size))
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        headers = {**_SAFE, "Content-Type": kind, "Content-Length": str(size)}
+        headers |= {"Content-Security-Policy": policy} if policy else {}
+        headers |= {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
+        for header, value in headers.items():
+            self.send_header(header, value)
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def _send_file(self, kind: str, file: IO[bytes], name: str) -> None:
-        size = os.fstat(file.fileno()).st_size
-        self._timed.allow(self.server.limits.allow(size))
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(size))
-        self.send_header("Content-Disposition", f'attachment; filename="{name}"')
-        self.end_headers()
-        shutil.copyfileobj(file, self.wfile)
-
-    def end_headers(self) -> None:
-        """Add the headers that protect the page to every answer."""
-        for name, value in {"Content-Security-Policy": self._policy, **_SAFE}.items():
-            self.send_header(name, value)
-        super().end_headers()
+            shutil.copyfileobj(io.BytesIO(body) if isinstance(body, bytes) else body, self.wfile)
 
     def _drain(self) -> None:
         """Read some of a refused body: a connection that is closed before that loses the answer."""
-        self._timed.allow(_DRAIN_SECONDS)
+        self._allow(_DRAIN_SECONDS)
         left = min(self._n_unread, _MAX_DRAINED)
         while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
             left -= len(part)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Keep no log: it would contain the token."""
+
+
+def render_page(limit: int) -> str:
+    """Return the page, with all methods and label types.
+
+    >>> '<option value="P-TD"' in render_page(1000)
+    True
+    """
+    from allalike import __version__
+    from allalike.domains import DOMAINS
+    from allalike.methods import METHODS
+
+    lists = {
+        name: {each: str(getattr(kind, "summary", "")) for each, kind in registry.items() if each != "custom"}
+        for name, registry in (("methods", METHODS), ("domains", DOMAINS))
+    }
+    return make_template(_read("page.html")).render(version=__version__, limit=limit, **lists)

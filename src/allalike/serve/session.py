@@ -1,8 +1,7 @@
 """The session of a served page: uploaded files, a run of the program on them, and its result.
 
 All temporary data lies in one folder that only the user can open. Uploads and results are removed when another file
-comes, and the folder when the program ends. File names are shown and never used as paths: only letters, digits and the
-endings that say how a file is read are kept.
+comes, and the folder when the program ends. Names of uploads are shown, and never used as paths.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import time
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path, PurePath
 from threading import RLock, Thread
@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from allalike.errors import InputError, OptionError
+from allalike.errors import AllalikeError, InputError, OptionError
 from allalike.readers.column_names import COLUMN
 from allalike.readers.formats.compression import ENDINGS as PACKINGS
 from allalike.readers.formats.endings import ENDINGS
@@ -48,41 +48,24 @@ _WITH_PARENT = (  # a process that ends when its parent closes its standard inpu
     "import os, sys, threading;threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start();"
 )
 _DISCOVER = "from allalike.cli import main; main()"
-_WRITE_REPORT = "import allalike; allalike.load(sys.argv[1]).report(sys.argv[2])"
-_OPTIONS = frozenset(  # of `allalike discover` that take a value and open no file
-    f"--{name}"
-    for name in (
-        *("domain", "distance", "rule", "fields", "worker", "task", "label", "columns", "tool", "question", "table"),
-        *(
-            "worker-from",
-            "wide",
-            "duplicates",
-            "include",
-            "exclude",
-            "missing",
-            "na-values",
-            "abstain-label",
-            "encoding",
-        ),
-        *("decimal", "method", "gold", "gold-columns", "gold-map", "seed", "ties", "min-confidence"),
-    )
+_OPTIONS = (  # of `allalike discover` that take a value and open no file
+    *("--domain", "--distance", "--rule", "--fields", "--worker", "--task", "--label", "--columns", "--worker-from"),
+    *("--tool", "--question", "--table", "--wide", "--duplicates", "--include", "--exclude", "--missing"),
+    *("--na-values", "--abstain-label", "--encoding", "--decimal", "--method", "--min-confidence", "--seed", "--ties"),
+    *("--gold", "--gold-columns", "--gold-map"),
 )
 _SWITCHES = frozenset(("--per-task", "--force", "--no-use-gold", "--no-screening"))
 _CHUNK, _MAX_STEM, _MAX_OPTIONS, _MAX_NOTES = 1 << 16, 60, 10_000, 50
-_OTHER_ENDINGS = (".txt", ".text", ".dat", ".data")
+_ENDINGS = frozenset((*ENDINGS, *PACKINGS, ".txt", ".text", ".dat", ".data"))
 _RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps for itself
 
 
-class BusyError(Exception):
-    """A request that cannot be served while a run is under way."""
+class RefusalError(Exception):
+    """A request that is refused, with the status of HTTP."""
 
-
-class TooMuchError(Exception):
-    """A file larger than allowed."""
-
-
-class CutOffError(Exception):
-    """A file that did not arrive whole."""
+    def __init__(self, status: HTTPStatus, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def parse_options(text: Any) -> list[str]:
@@ -108,10 +91,8 @@ def parse_options(text: Any) -> list[str]:
         if flag in _SWITCHES:
             continue
         value = value if equals else next(rest, "")
-        opens_file = (flag == "--gold" and not value.startswith((COLUMN, "export"))) or (
-            flag == "--gold-map" and not is_written(value)
-        )
-        if flag not in _OPTIONS or opens_file:
+        opens_gold = flag == "--gold" and not value.startswith((COLUMN, "export"))
+        if flag not in _OPTIONS or opens_gold or (flag == "--gold-map" and not is_written(value)):
             raise OptionError(f"{flag} cannot be used on this page. Run 'allalike discover' instead.")
     if sum(word.partition("=")[0] == "--label" for word in words) > 1:
         raise OptionError("--label can name one column on this page. Run 'allalike discover' for several.")
@@ -119,14 +100,14 @@ def parse_options(text: Any) -> list[str]:
 
 
 class Job:
-    """A process under way: its progress, its notes, and what it printed at its end."""
+    """A run of the program: its progress, its notes, and what it printed at its end."""
 
-    def __init__(self, code: str, words: Sequence[str], folder: Path, work: Path) -> None:
+    def __init__(self, words: Sequence[str], folder: Path, work: Path) -> None:
         self.progress: dict[str, Any] = {"stage": "starting", "done": 0, "total": 0}
         self.notes: list[str] = []
         self.output = b""
         environment = {**os.environ, "ALLALIKE_PROGRESS": "json", **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(work))}
-        pipe, command = subprocess.PIPE, [sys.executable, "-P", "-c", _WITH_PARENT + code, *words]
+        pipe, command = subprocess.PIPE, [sys.executable, "-P", "-c", _WITH_PARENT + _DISCOVER, *words]
         self.process = subprocess.Popen(  # nosec B603 # this Python, no shell
             command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
         )
@@ -141,11 +122,6 @@ class Job:
             self._reader.join()
             return self.process.wait()
 
-    def cancel(self) -> None:
-        """End the process, and wait until it has ended."""
-        self.process.kill()
-        self.process.wait()
-
     def _read_progress(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
@@ -155,6 +131,15 @@ class Job:
                 continue
             if text and len(self.notes) < _MAX_NOTES:
                 self.notes.append(text)
+
+    def read_error(self) -> dict[str, Any]:
+        """Return the error that the program printed as JSON; a process that was killed prints none."""
+        try:
+            error: dict[str, Any] = json.loads(self.output)
+        except ValueError:
+            last = self.notes[-1:] or ["The process was ended from outside, perhaps because memory ran out."]
+            return {"message": last[0], "lines": [], "suggestions": []}
+        return {**error, "suggestions": [each for each in error["suggestions"] if not each["files"]]}
 
 
 @dataclass(frozen=True)
@@ -171,14 +156,15 @@ class ServedResult:
     notes: Sequence[str] = ()
 
     @classmethod
-    def of(cls, folder: Path, notes: Sequence[str] = ()) -> ServedResult:
+    def of(cls, folder: Path, notes: Sequence[str] = (), *, page: Path | None = None) -> ServedResult:
         """List the files of a result; a link that leads out of the folder is none of them."""
-        root, order = folder.resolve(), ["truth", "workers"]
-        listed = {name: folder / name for name in list_saved(folder)}
+        root, listed = folder.resolve(), {name: folder / name for name in list_saved(folder)}
         own = {name: path for name, path in listed.items() if path.is_file() and path.resolve().is_relative_to(root)}
-        rank = {name: order.index(stem) if (stem := name.partition(".")[0]) in order else len(order) for name in own}
-        files = {name: own[name] for name in sorted(own, key=lambda name: (rank[name], name))}
-        return cls(files, files.get(REPORT), _list_facts(folder), notes)
+        order = sorted(own, key=lambda name: (not name.startswith("truth."), not name.startswith("workers."), name))
+        files, facts = {name: own[name] for name in order}, []
+        with suppress(OSError, ValueError, TypeError, InputError, msgspec.ValidationError):
+            facts = list_facts(Summary.from_dict(read_summary(folder)))
+        return cls(files, files.get(REPORT, page), facts, notes)
 
     def describe(self) -> dict[str, Any]:
         """Return what a page shows of it; files in subfolders are in the archive only."""
@@ -194,14 +180,6 @@ class ServedResult:
                 archive.write(path, name)
         packed.seek(0)
         return packed
-
-
-def _list_facts(folder: Path) -> list[str]:
-    """Return the counts of a saved result as short texts; none if its summary is not one of ours."""
-    with suppress(OSError, ValueError, TypeError, InputError, msgspec.ValidationError):
-        summary = read_summary(folder)
-        return list_facts(Summary.from_dict(summary))
-    return []
 
 
 @dataclass(frozen=True)
@@ -261,6 +239,8 @@ class Session:
 
     def show(self, folder: Path) -> None:
         """Show a saved result; if it has no report, write one."""
+        from allalike.update import load
+
         check_complete(folder)
         check_own_file(folder / SUMMARY)
         if not (folder / SUMMARY).is_file():
@@ -268,11 +248,12 @@ class Session:
                 f"There is no {SUMMARY} in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
                 " a file of answers."
             )
+        result = ServedResult.of(folder)
+        if result.page is None:
+            with suppress(AllalikeError):
+                result = ServedResult.of(folder, page=load(folder).report(self._make("work") / REPORT))
         with self._lock:
-            self._result, self._shown_folder = ServedResult.of(folder), folder.resolve().name
-            if self._result.page is None:
-                page = self._make("work") / REPORT
-                self._start(_WRITE_REPORT, [str(folder.resolve()), str(page)], page=page)
+            self._result, self._shown_folder = result, folder.resolve().name
 
     def take(self, path: Path) -> None:
         """Use a file of answers where it is."""
@@ -284,21 +265,22 @@ class Session:
     def upload(self, role: str, name: str, stream: Stream, size: int, *, more: bool = False) -> None:
         """Store an uploaded file: gold labels, or answers, alone or beside those uploaded before."""
         with self._lock:
-            if self._uploading or self._job is not None:
-                raise BusyError("A run is under way. Wait for its end, or cancel it.")
+            self._check_idle()
             alone = role == "answers" and not more
             kept = [] if alone else [*self._files, *([self._gold] if self._gold else [])]
             if sum(file.size for file in kept) + size > self.limit:
-                raise TooMuchError(f"Files may have {self.limit / 1e6:,.0f} MB in all (--max-size).")
+                message = f"Files may have {self.limit / 1e6:,.0f} MB in all (--max-size)."
+                raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
             self._uploading = True
             if alone:
                 self.clear()
             elif role == "gold":
                 self.remove_gold()
-            path = self._choose_path(role, name)
+            taken = [_OUTPUT, *(file.path.name for file in self._files)]
+            path = self._make("files") / choose_name(name, taken, "" if role == "answers" else _GOLD)
         try:
             _write(path, stream, size)
-            stored = _Upload(path, PurePath(name.replace("\\", "/")).name or path.name, path.stat().st_size)
+            stored = _Upload(path, PurePath(name.replace("\\", "/")).name or path.name, size)
             with self._lock:
                 if role == "answers":
                     self._files.append(stored)
@@ -311,14 +293,9 @@ class Session:
         finally:
             self._uploading = False
 
-    def _choose_path(self, role: str, name: str) -> Path:
-        """Return where an upload goes; its name may be that of its worker, so it is kept as far as possible."""
-        folder, ending = self._make("files"), keep_ending(name)
-        if role == "gold":
-            return folder / f"{_GOLD}{ending}"
-        stem, taken = keep_stem(name) or "answers", {_OUTPUT, *(file.path.name for file in self._files)}
-        names = (f"{stem}{f'-{number}' if number > 1 else ''}{ending}" for number in count(1))
-        return folder / next(each for each in names if each not in taken)
+    def _check_idle(self) -> None:
+        if self._uploading or self._job is not None:
+            raise RefusalError(HTTPStatus.CONFLICT, "A run is under way. Wait for its end, or cancel it.")
 
     def remove_gold(self) -> None:
         """Remove the gold labels that were uploaded."""
@@ -330,8 +307,7 @@ class Session:
     def run(self, options: Any = "", suggestion: Any = None) -> None:
         """Run `allalike discover` with these options, or with a suggestion of the last error (its number)."""
         with self._lock:
-            if self._uploading or self._job is not None:
-                raise BusyError("A run is under way. Wait for its end, or cancel it.")
+            self._check_idle()
             if not self._files:
                 raise InputError("There is no file yet. Drop one, or choose one.")
             if suggestion is None:
@@ -341,31 +317,25 @@ class Session:
                 if not isinstance(suggestion, int) or not 0 <= suggestion < len(suggested):
                     raise OptionError("There is no such suggestion any more.")
                 words = complete_words(self._words, suggested[suggestion]["options"])
-            self._words, self._error, self._result = words, None, None
+            self._words, self._error, self._result, self._version = words, None, None, self._version + 1
             folder = self._make("files")
             self._remove(f"files/{_OUTPUT}")
             names = [path.name if path.parent == folder else str(path) for path in (each.path for each in self._files)]
             gold = ["--gold", self._gold.path.name] if self._gold else []
-            self._start(_DISCOVER, ["discover", *names, *gold, *words, "-o", _OUTPUT, "--json"])
+            self._job = Job(["discover", *names, *gold, *words, "-o", _OUTPUT, "--json"], folder, self._make("work"))
+            Thread(target=self._finish, args=(self._job,), daemon=True).start()
 
-    def _start(self, code: str, words: list[str], *, page: Path | None = None) -> None:
-        self._version += 1
-        self._job = job = Job(code, words, self._make("files"), self._make("work"))
-        Thread(target=self._finish, args=(job, page), daemon=True).start()
-
-    def _finish(self, job: Job, page: Path | None) -> None:
+    def _finish(self, job: Job) -> None:
         """Wait for a job, and take over its outcome unless it was cancelled."""
         code = job.wait()
         with self._lock:
             if self._job is not job:
                 return
             self._job, self._version = None, self._version + 1
-            if page is not None and self._result is not None:
-                self._result = ServedResult(self._result.files, page if page.is_file() else None, self._result.facts)
-            elif code == 0:
+            if code == 0:
                 self._result = ServedResult.of(self.folder / "files" / _OUTPUT, job.notes)
             else:
-                self._error = _parse_error(job)
+                self._error = job.read_error()
 
     def cancel(self) -> None:
         """End the run under way, and remove what it left."""
@@ -373,7 +343,8 @@ class Session:
             job, self._job = self._job, None
             if job is not None:
                 self._version += 1
-                job.cancel()
+                job.process.kill()
+                job.process.wait()
             for name in ("work", f"files/{_OUTPUT}"):
                 self._remove(name)
 
@@ -398,41 +369,22 @@ class Session:
             time.sleep(0.05)
 
 
-def _parse_error(job: Job) -> dict[str, Any]:
-    """Return the error that the program printed as JSON; a process that was killed prints none."""
-    try:
-        error: dict[str, Any] = json.loads(job.output)
-    except ValueError:
-        last = job.notes[-1:] or ["The process was ended from outside, perhaps because memory ran out."]
-        return {"message": last[0], "lines": [], "suggestions": []}
-    usable = [each for each in error["suggestions"] if not each["files"]]
-    return {**error, "suggestions": usable}
+def choose_name(name: str, taken: Sequence[str], stem: str = "") -> str:
+    """Return the name of a file for an upload: letters, digits, - and _, and the endings that say how it is read.
 
-
-def keep_ending(name: str) -> str:
-    """Return the endings of a name that say how the file is to be read.
-
-    >>> keep_ending("../../x.csv"), keep_ending("Answers.CSV.gz"), keep_ending("notes.exe"), keep_ending("x.gz/../y")
-    ('.csv', '.csv.gz', '', '')
+    >>> [choose_name(name, ["b.csv"]) for name in ("../my answers.csv.gz", "x/nul", "b.CSV", "x.exe")]
+    ['my_answers.csv.gz', 'answers', 'b-2.csv', 'x']
     """
-    known, kept = (*ENDINGS, *PACKINGS, *_OTHER_ENDINGS), ""
-    with suppress(ValueError):
-        for ending in reversed(PurePath(name.replace("\\", "/")).suffixes[-2:]):
-            if ending.lower() not in known:
-                break
-            kept = ending.lower() + kept
-    return kept
-
-
-def keep_stem(name: str) -> str:
-    r"""Return the letters, digits, - and _ of a name, or nothing if Windows keeps the name for itself.
-
-    >>> keep_stem("../../my answers.csv.gz"), keep_stem("ada.csv"), keep_stem("C:\\nul"), keep_stem("?.csv")
-    ('my_answers', 'ada', '', '')
-    """
-    stem = PurePath(name.replace("\\", "/").replace("\0", "")).name.partition(".")[0]
-    kept = re.sub(r"[^A-Za-z0-9-]+", "_", stem)[:_MAX_STEM].strip("_-")
-    return "" if _RESERVED.fullmatch(kept) else kept
+    own, *endings = PurePath(name.replace("\\", "/").replace("\0", "")).name.split(".")
+    kept = ""
+    for ending in reversed(endings[-2:]):
+        if f".{ending.lower()}" not in _ENDINGS:
+            break
+        kept = f".{ending.lower()}{kept}"
+    own = re.sub(r"[^A-Za-z0-9-]+", "_", own)[:_MAX_STEM].strip("_-")
+    stem = stem or ("answers" if not own or _RESERVED.fullmatch(own) else own)  # which may be the name of a worker
+    names = (f"{stem}{f'-{number}' if number > 1 else ''}{kept}" for number in count(1))
+    return next(each for each in names if each not in taken)
 
 
 def _write(path: Path, stream: Stream, size: int) -> None:
@@ -442,6 +394,6 @@ def _write(path: Path, stream: Stream, size: int) -> None:
         while left:
             part = stream.read(min(left, _CHUNK))
             if not part:
-                raise CutOffError("The file did not arrive whole. Try again.")
+                raise RefusalError(HTTPStatus.BAD_REQUEST, "The file did not arrive whole. Try again.")
             file.write(part)
             left -= len(part)

@@ -1,4 +1,4 @@
-// Labels of every kind: in a word, beside the truth, and all answers to a task together.
+// Labels of every kind: in a word, beside the label, and all answers to a task together.
 
 const labelOf = (ref) => data.labels[ref];
 const JOINTS = { ranking: " > ", set: ", ", interval: ", " };
@@ -17,7 +17,7 @@ function labelText(ref) {
 
 const labelCell = (ref) => element("span", { class: "label short", title: labelText(ref) }, labelText(ref));
 
-// What one worker said beside the truth, side by side or over each other.
+// What one worker said beside the label, side by side or over each other.
 function compareLabels(said, truth) {
   const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b), spans: (a, b) => intervalView([a], b), boxes: (a, b) => objectView([a], b), points: (a, b) => objectView([a], b) };
   return (views[data.kind] || plainPair)(said, truth);
@@ -26,7 +26,7 @@ function compareLabels(said, truth) {
 function sides(left, right) {
   return element("div", { class: "sides" },
     element("div", {}, element("small", {}, "this answer"), left),
-    element("div", {}, element("small", {}, "the truth"), right));
+    element("div", {}, element("small", {}, "the label"), right));
 }
 
 const plainPair = (said, truth) => sides(element("span", { class: "label" }, labelText(said)), element("span", { class: "label" }, labelText(truth)));
@@ -65,7 +65,7 @@ function rankingPair(said, truth) {
   const step = 22, height = step * Math.max(left.length, right.length) + 20;
   const cut = (text) => (text.length > 18 ? `${text.slice(0, 17)}…` : text);
   const drawing = shape("svg", { viewBox: `0 0 420 ${height}`, class: "drawing", role: "img", "aria-label": `The worker ranked ${left.join(", ")}; the label is ${right.join(", ")}.` },
-    shape("text", { x: 130, y: 12, "text-anchor": "end" }, "this answer"), shape("text", { x: 290, y: 12 }, "the truth"));
+    shape("text", { x: 130, y: 12, "text-anchor": "end" }, "this answer"), shape("text", { x: 290, y: 12 }, "the label"));
   left.forEach((item, place) => {
     const other = right.indexOf(item), y = 30 + step * place;
     drawing.append(shape("text", { x: 130, y: y + 4, "text-anchor": "end" }, `${place + 1}. ${cut(item)}`));
@@ -78,10 +78,10 @@ function rankingPair(said, truth) {
 // Outlines over each other: the truth filled, with a firm line; answers with a broken one.
 function maskView(answers, truth) {
   const { w, h } = labelOf(truth);
-  const drawing = shape("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`, class: "drawing mask", role: "img", "aria-label": `Outlines of ${plural(answers.length, "answer")} over the truth.` });
+  const drawing = shape("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`, class: "drawing mask", role: "img", "aria-label": `Outlines of ${plural(answers.length, "answer")} over the label.` });
   drawing.append(shape("path", { d: labelOf(truth).d || "M0 0", class: "truth" }));
   for (const ref of answers) drawing.append(shape("path", { d: labelOf(ref).d || "M0 0", class: "said" }));
-  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
+  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the label. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
 // How many objects there are, of each class, which stands last.
@@ -102,11 +102,11 @@ function objectView(answers, truth) {
   const [left, top] = [0, 1].map((side) => Math.min(...all.map((object) => object[side])));
   const [wide, high] = [0, 1].map((side) => Math.max(...all.map((object) => object[side + (points ? 0 : 2)])) - (side ? top : left));
   const room = 0.03 * (Math.max(wide, high) || 1);
-  const drawing = shape("svg", { viewBox: `${left - room} ${top - room} ${wide + 2 * room} ${high + 2 * room}`, class: "drawing mask", role: "img", "aria-label": `Marks of ${plural(answers.length, "answer")} over the truth: ${countText(known)}.` });
+  const drawing = shape("svg", { viewBox: `${left - room} ${top - room} ${wide + 2 * room} ${high + 2 * room}`, class: "drawing mask", role: "img", "aria-label": `Marks of ${plural(answers.length, "answer")} over the label: ${countText(known)}.` });
   const draw = (objects, kind) => objects.forEach((object) => drawing.append(shape("path", { d: points ? pointPath(object, 0.6 * room) : boxPath(object), class: kind }, shape("title", {}, object.at(-1) ?? (points ? "point" : "box")))));
   draw(known, "truth");
   for (const ref of answers) draw(labelOf(ref), "said");
-  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the truth. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
+  return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the label. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
 function axis(low, high, height, describe) {
@@ -122,7 +122,7 @@ function axis(low, high, height, describe) {
 
 function numberView(values, shares, truth, limits) {
   const all = [...values, truth, ...limits].filter((value) => value !== null && value !== undefined);
-  const [drawing, place] = axis(Math.min(...all), Math.max(...all), 76, `Answers ${values.map((v) => number(v, 4)).slice(0, 20).join(", ")}; the truth is ${number(truth, 4)}.`);
+  const [drawing, place] = axis(Math.min(...all), Math.max(...all), 76, `Answers ${values.map((v) => number(v, 4)).slice(0, 20).join(", ")}; the label is ${number(truth, 4)}.`);
   if (limits.length) drawing.append(shape("rect", { x: place(limits[0]), width: Math.max(place(limits[1]) - place(limits[0]), 1), y: 8, height: 46, class: "band" }));
   drawing.append(shape("line", { x1: place(truth), x2: place(truth), y1: 4, y2: 54, class: "truth" }));
   const top = Math.max(...shares, 1e-9);
@@ -140,11 +140,11 @@ function intervalView(answers, truth) {
   const bounds = [truth, ...shown].flatMap((ref) => labelOf(ref).flatMap(([from, to]) => [from, to]));
   if (!bounds.length) return plainPair(answers[0], truth);
   const height = 52 + 14 * shown.length;
-  const [drawing, place] = axis(Math.min(...bounds), Math.max(...bounds), height, `The truth is ${labelText(truth)}.`);
+  const [drawing, place] = axis(Math.min(...bounds), Math.max(...bounds), height, `The label is ${labelText(truth)}.`);
   const draw = (ref, y, kind) => labelOf(ref).forEach(([from, to, tag]) => drawing.append(shape("rect", { x: place(from), width: Math.max(place(to) - place(from), 1), y, height: 9, class: kind }, tag ? shape("title", {}, tag) : "")));
   draw(truth, 6, "truth");
   shown.forEach((ref, i) => draw(ref, 24 + 14 * i, "dot"));
-  return element("div", {}, drawing, element("p", { class: "muted" }, "The framed bars are the truth; those below are answers."));
+  return element("div", {}, drawing, element("p", { class: "muted" }, "The framed bars are the label; those below are answers."));
 }
 
 // All answers to a task: votes of equal labels as bars, and a picture where the kind has one.
@@ -162,6 +162,6 @@ function votesView(refs, shares, truth, row) {
   const ordered = [...votes].sort((a, b) => b[1][1] - a[1][1]).slice(0, 12);
   const list = element("div", { class: "votes" });
   for (const [ref, [count, share]] of ordered)
-    list.append(element("span", { class: "label" }, labelText(ref), ref === truth ? element("b", {}, " ✓ truth") : ""), bar(share), element("span", { class: "number" }, `${percent(share)}, ${plural(count, "answer")}`));
+    list.append(element("span", { class: "label" }, labelText(ref), ref === truth ? element("b", {}, " ✓ label") : ""), bar(share), element("span", { class: "number" }, `${percent(share)}, ${plural(count, "answer")}`));
   return votes.size > ordered.length ? element("div", {}, list, element("p", { class: "muted" }, `and ${votes.size - ordered.length} more different answers`)) : list;
 }

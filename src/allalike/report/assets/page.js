@@ -9,7 +9,7 @@ function filterWorkers() {
   workerList.filter((row) => (!flagged || flags[row].length > 0) && `${workerName(row)} ${flags[row].join(" ")}`.toLowerCase().includes(wanted));
 }
 
-// The slider goes over the confidence, or where truths have limits over their widths, from the widest down.
+// The slider goes over the confidence, or if labels have intervals over their widths, from the widest down.
 const widths = data.tasks.low ? data.tasks.low.map((low, row) => (low === null ? 0 : data.tasks.high[row] - low)) : null;
 const widthsInOrder = widths ? [...widths].sort((a, b) => a - b) : null;
 const hasSureness = widths ? widthsInOrder.at(-1) > 0 : data.tasks.sure.some((sure) => sure !== null);
@@ -21,7 +21,7 @@ function sliderTest() {
     return (row) => share === 1 || (data.tasks.sure[row] !== null && data.tasks.sure[row] <= share);
   }
   const least = share === 1 ? 0 : widthsInOrder[Math.min(Math.floor((1 - share) * widths.length), widths.length - 1)];
-  byId("slider-text").textContent = `limits at least ${number(least, 2)} wide`;
+  byId("slider-text").textContent = `interval at least ${number(least, 2)} wide`;
   return (row) => widths[row] >= least;
 }
 
@@ -51,13 +51,6 @@ function showMatrix(shown) {
   if (shown) matrix.draw();
 }
 
-function setTheme() {
-  const theme = byId("theme").value;
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
-  if (matrix && !byId("matrix-figure").hidden) matrix.draw();
-}
-
 async function copyParagraph() {
   const text = [byId("paragraph"), ...document.querySelectorAll(".source")].map((each) => each.textContent).join("\n\n");
   try {
@@ -80,10 +73,10 @@ filterTasks();
 for (const [id, event, act] of [
   ["workers-search", "input", filterWorkers], ["workers-flagged", "change", filterWorkers],
   ["tasks-search", "input", filterTasks], ["tasks-changed", "change", filterTasks], ["tasks-sure", "input", filterTasks],
-  ["hide-names", "change", hideNames], ["theme", "change", setTheme], ["copy-paragraph", "click", copyParagraph],
+  ["hide-names", "change", hideNames], ["copy-paragraph", "click", copyParagraph],
   ["panel-close", "click", () => byId("panel").close()],
   ["show-map", "click", () => showMatrix(false)], ["show-matrix", "click", () => showMatrix(true)],
 ]) byId(id)?.addEventListener(event, act);
 byId("panel").addEventListener("click", (event) => { if (event.target === byId("panel")) byId("panel").close(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", setTheme);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => matrix && !byId("matrix-figure").hidden && matrix.draw());
 document.documentElement.dataset.ready = "yes";

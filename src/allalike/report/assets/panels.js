@@ -37,7 +37,7 @@ function confusionView(place) {
   const k = found.classes.length, counts = found.counts[place];
   if (!counts.some((count) => count)) return null;
   const table = element("table", { class: "confusion" },
-    element("thead", {}, element("tr", {}, element("td", {}, "truth ↓, answer →"), found.classes.map((ref) => element("th", { scope: "col" }, labelCell(ref))))),
+    element("thead", {}, element("tr", {}, element("td", {}, "label ↓, answer →"), found.classes.map((ref) => element("th", { scope: "col" }, labelCell(ref))))),
     element("tbody", {}, found.classes.map((ref, i) => {
       const row = counts.slice(i * k, i * k + k), sum = row.reduce((a, b) => a + b, 0);
       return element("tr", {}, element("th", { scope: "row" }, labelCell(ref)), row.map((count, j) => {
@@ -53,11 +53,11 @@ function confusionView(place) {
 
 function disagreementsView(place) {
   const found = data.workers.disagreements[place];
-  const title = element("h3", {}, "Her strongest disagreements");
-  if (!found) return element("div", {}, title, element("p", { class: "muted" }, "None is listed: the answers agree with the labels, or there was no room."));
+  const title = element("h3", {}, "Strongest disagreements");
+  if (!found) return element("div", {}, title, element("p", { class: "muted" }, "None: the answers agree with the labels, or are not part of the sample."));
   const [tasks, said, truth, sure] = found;
   return element("div", {}, title, tasks.map((task, i) => element("div", { class: "case" },
-    element("p", {}, taskButton(data.workers.disagreement_tasks[task]), sure[i] === null || data.tasks.low ? "" : element("span", { class: "muted" }, ` ${data.sureness} of the truth ${percent(sure[i])}`)),
+    element("p", {}, taskButton(data.workers.disagreement_tasks[task]), sure[i] === null || data.tasks.low ? "" : element("span", { class: "muted" }, ` ${data.sureness} of the label ${percent(sure[i])}`)),
     compareLabels(said[i], truth[i]))));
 }
 
@@ -66,10 +66,10 @@ function openTask(row) {
   const sure = t.limits ? ["95 % interval", t.limits[row] || "not known"] : t.low ? ["95 % interval", `${number(t.low[row], 5)} to ${number(t.high[row], 5)}`] : [data.sureness, t.sure[row] === null ? "not known" : percent(t.sure[row])];
   openPanel(t.id[row], () => openTask(row),
     pairs([
-      data.kind === "mask" ? null : ["truth", element("span", { class: "label" }, labelText(truth))],
+      data.kind === "mask" ? null : ["label", element("span", { class: "label" }, labelText(truth))],
       sure,
       ["answers", number(t.answers[row])],
-      data.kind === "mask" ? null : ["without weights", t.changed.includes(row) ? element("span", { class: "label" }, labelText(t.unweighted[row])) : t.tied.includes(row) ? "a tie" : "the same"],
+      data.kind === "mask" ? null : ["unweighted label", t.changed.includes(row) ? element("span", { class: "label" }, labelText(t.unweighted[row])) : t.tied.includes(row) ? "a tie" : "the same"],
     ]),
     ...(found ? answersView(row, found) : [element("p", { class: "note" }, "The answers to this task are not kept on this page; they are in the data.")]));
 }
@@ -80,13 +80,13 @@ function answersView(row, [who, what]) {
   const top = Math.max(...shares, 1e-9), pictured = ["text", "ranking", "set"].includes(data.kind);
   const left = data.tasks.answers[row] - who.length;
   const one = (place, i) => (pictured
-    ? element("div", { class: "case" }, element("p", {}, workerButton(place), element("span", { class: "muted" }, ` ${percent(shares[i])} of the weight`)), what[i] === truth ? element("p", {}, "the same as the truth") : compareLabels(what[i], truth))
+    ? element("div", { class: "case" }, element("p", {}, workerButton(place), element("span", { class: "muted" }, ` ${percent(shares[i])} of the weight`)), what[i] === truth ? element("p", {}, "the same as the label") : compareLabels(what[i], truth))
     : element("tr", {}, element("th", { scope: "row" }, workerButton(place)), element("td", {}, labelCell(what[i])), element("td", { class: "number" }, percent(shares[i])), element("td", {}, bar(shares[i] / top))));
   const list = pictured ? element("div", {}, who.map(one)) : element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All answers" }, element("table", {},
     element("thead", {}, element("tr", {}, ["Worker", "Answer", "Weight", ""].map((title, i) => (title ? element("th", { scope: "col", class: i === 2 ? "number" : null }, title) : element("td"))))),
     element("tbody", {}, who.map(one))));
   return [
-    element("h3", {}, data.kind === "number" ? "Answers, larger with more weight; the line is the truth, the band its limits" : "Answers together, by weight"),
+    element("h3", {}, data.kind === "number" ? "Answers, larger with more weight; the line is the label, the band its 95 % interval" : "Answers together, by weight"),
     votesView(what, shares, truth, row),
     element("h3", {}, `All ${plural(who.length, "answer")}, those with most weight first`),
     list,

@@ -169,6 +169,6 @@ class Matrix {
   tell() {
     const [i, j] = this.at, byte = this.byte(i, j), [one, two] = [this.order[i], this.order[j]].map(workerName);
     const apart = byte === 255 ? "have no task in common" : `are ${number((byte / 254) * data.matrix.largest, 2)} apart on average`;
-    this.hint.textContent = i === j ? `${one} herself` : `${one} and ${two} ${apart}`;
+    this.hint.textContent = i === j ? one : `${one} and ${two} ${apart}`;
   }
 }
