@@ -52,10 +52,6 @@ bench: .venv/dev
 	$(BIN)/python benchmarks/comparisons.py
 	$(BIN)/python benchmarks/proposals.py --write
 	$(BIN)/python benchmarks/jury.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_orders.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_rates.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_scores.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_truths.py -o docs/guide/JURY.md
 	$(BIN)/python benchmarks/budget.py measure
 	$(BIN)/python benchmarks/budget.py -o docs/guide/BUDGET.md
 	$(BIN)/python benchmarks/engines.py -o docs/evidence/BENCHMARKS.md

@@ -83,9 +83,11 @@ def choose_label(source: Scan, wanted: Sequence[str]) -> Scan:
 
 def _find_matching(source: Scan, pattern: str) -> list[str]:
     """Return the columns that match a pattern; a name without wildcards, or of a column, is itself."""
-    if not ("*" in pattern or "?" in pattern) or pattern in source.table().names:
+    if not ("*" in pattern or "?" in pattern):
         return [pattern]
-    table = source.table()
+    table = source.open()
+    if pattern in table.names:
+        return [pattern]
     form = pattern.replace("[", "[[]")  # which names have, and patterns of ours have not
     others = [name for name in table.names if name not in source.columns.values()]
     if names := [name for name in others if fnmatchcase(name, form)]:
