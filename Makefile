@@ -41,10 +41,6 @@ evidence: .venv/dev # what the tables in docs/evidence lack
 	$(BIN)/python benchmarks/uncertainty.py
 	$(BIN)/python benchmarks/simulated.py
 	$(BIN)/python benchmarks/jury.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_orders.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_rates.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_scores.py -o docs/evidence/PANELS.md
-	$(BIN)/python benchmarks/jury_truths.py -o docs/guide/JURY.md
 	$(BIN)/python benchmarks/budget.py measure
 	$(BIN)/python benchmarks/budget.py -o docs/guide/BUDGET.md
 	$(BIN)/python benchmarks/speed.py

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.domains.rankings.ballots import Ballots, Parts, Ranked, decide
-from allalike.domains.rankings.codes import Listed
+from allalike.domains.rankings.codes import unpack
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
 
@@ -39,7 +39,7 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
         raise GoldError("The biased rule of Copeland needs the truth of every task.")
 
     def find(votes: Ballots) -> Ranked:
-        place = np.argsort(Listed.of(block.gold_label[votes.part.tasks]).items.reshape(-1, votes.n_items), axis=1)
+        place = np.argsort(unpack(block.gold_label[votes.part.tasks]).item.reshape(-1, votes.n_items), axis=1)
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
         margin = np.sign(votes.margin)
         return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, echo, rows
+from allalike.cli.console import echo, progress_and_notes, rows
 from allalike.cli.options import take
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def reproduce(
     from paper.reproduction import reproduce as run
 
     try:
-        with bar_after_a_second(quiet=quiet):
+        with progress_and_notes({"quiet": quiet}):
             made = run(names, folder=output, repetitions=repetitions, jobs=jobs, as_labelled=as_labelled)
     except KeyboardInterrupt:
         echo(f"allalike: Interrupted. {_how_to_go_on(output)}", err=True)

@@ -87,7 +87,7 @@ def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
     >>> name_groups(scan({"worker": ["ada"], "task": [1], "label": ["x"], "sex": ["f"]}), ["sex"])
     ['sex']
     """
-    table = source.table()
+    table = source.open()
     apart = table.scales and source.domain is None and not {table.scales, table.roles["task"]} & {*by}
     return [table.scales, *by] if apart else list(by)
 

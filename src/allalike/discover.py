@@ -27,7 +27,7 @@ from allalike.result.call import Call
 from allalike.result.messages import note
 from allalike.result.result import Result
 from allalike.result.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
-from allalike.sources import inputs_of, name_inputs, open_source, search_better_columns, suggest_columns
+from allalike.sources import inputs_of, name_inputs, open_source, suggest_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -131,7 +131,7 @@ def discover(
         read = replace(source, source=None)
     else:
         read, known = Scan(source=None, **source.read_options), known or source.gold
-    issues = [*check_answers(run, known), *check_gold(run, known, chosen, (held, gold))]
+    issues = [*check_answers(run, known), *check_gold(run, known, chosen)]
     warn_of((issue for issue in issues if issue not in early), stacklevel=2, source=source)
     call = Call(run, where, chosen, {"engine": where.name, **settings}, read, known, gold_map, past)
     result = fit(call, issues, stacklevel=3)
@@ -207,7 +207,7 @@ def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Eng
         where = choose(engine, ENGINES, "engine", Engine)
     else:
         if isinstance(source, Scan):
-            fetch_places(source.source, source.files.query, source.files.table)
+            fetch_places(source.source, source.query, source.table)
         large = isinstance(source, Scan) and source.unpacked > free_memory() / 2
         where = ENGINES["disk"]() if large else Memory()
     return where, source.read() if isinstance(source, Scan) and not where.reads(source) else source
@@ -244,16 +244,13 @@ def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: 
     return suggest_columns(error, held, gold)
 
 
-def check_gold(
-    run: Run, gold: Gold | None, method: Method, given: tuple[Answers | Scan, Any] | None = None
-) -> list[Issue]:
+def check_gold(run: Run, gold: Gold | None, method: Method) -> list[Issue]:
     """Refuse gold labels that do not fit the answers, if they are evidence; return an issue if they only measure."""
     misfit = find_misfit(run, gold) if gold is not None and run.n_gold else None
     if misfit is None:
         return []
     if method.name == _ORACLE or without_gold(method) != method:
-        assert gold is not None
-        raise misfit.refuse(columns=search_better_columns(*given, gold) if given and not misfit.maps else None)
+        raise misfit.refuse()
     return [misfit.describe()]
 
 

@@ -28,7 +28,7 @@ from allalike.errors import GoldError
 from allalike.readers.gold import SAME, write_gold_map
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -116,14 +116,9 @@ class GoldMisfit:
         best = [each for each in self.maps[:1] if len(each.gold_map) <= _MAX_COMMAND and "'" not in each.gold_map]
         return Issue(self.what + "".join(f" If that is meant, say gold_map='{each.gold_map}'." for each in best))
 
-    def refuse(self, *, usable: bool = True, columns: Mapping[str, str] | None = None) -> GoldError:
-        """Return the error of gold that would count as evidence, with what to do about it.
-
-        Other ``columns`` of the gold may have labels that fit; gold that is not ``usable`` cannot be taken as it is.
-        """
+    def refuse(self, *, usable: bool = True) -> GoldError:
+        """Return the error of gold that would count as evidence, unless it is not ``usable`` as it is."""
         suggestions: list[tuple[str, dict[str, Any]]] = []
-        if columns:
-            suggestions.append((f"If its column {columns['label']!r} has the truths", {"gold_columns": dict(columns)}))
         for each in self.maps[:_MAX_SHOWN]:
             if len(each.gold_map) <= _MAX_COMMAND:
                 agree = f"{each.agree:,} of {count(self.tasks, 'task')} agree"

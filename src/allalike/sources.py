@@ -70,7 +70,7 @@ def open_source(
             raise OptionError(f"{name} is {said!r}, but no gold is given.")
     if gold is None:
         return answers, None
-    files = answers.read_options.get("files") if isinstance(answers, Answers) else answers.files
+    files = Scan(source=None, **answers.read_options) if isinstance(answers, Answers) else answers
     known: dict[str, Any] = {"fields": field_names(answers.domain), "like": partial(name_columns, answers)}
     try:
         labels = open_gold(gold, columns=gold_columns, gold_map=gold_map, **_spelling(answers), **known, files=files)
@@ -95,7 +95,7 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
             " the truths."
         )
     if gold == EXPORT:
-        answers = replace(answers, files=replace(answers.files, golden=True))
+        answers = replace(answers, golden=True)
         with asking(answers):
             table, picked, _ = answers.opened()
         if picked["label"] not in table.truths:
@@ -107,7 +107,7 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
     labels = gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers))
     labels = labels if answers.domain is None else labels.split(answers.domain)
     if answers.wide is not None:
-        answers = replace(answers, files=replace(answers.files, exclude=(*answers.files.exclude, name)))
+        answers = replace(answers, exclude=(*answers.exclude, name))
     return answers, labels
 
 
@@ -118,16 +118,11 @@ def _spelling(answers: Answers | Scan) -> dict[str, Any]:
 
 
 def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
-    """Return the columns that the answers were read from, as far as they are known or can be inferred.
-
-    >>> import allalike
-    >>> name_columns(allalike.scan({"user": ["ada"], "photo": [1], "vote": ["x"]}, columns={"task": "photo"}))
-    {'worker': 'user', 'task': 'photo', 'label': 'vote'}
-    """
+    """Return the columns that the answers were read from, as far as they are known or can be inferred."""
     if isinstance(answers, Answers):
         return {**answers.notes.get("guessed", {}).get("columns", {}), **answers.read_options.get("columns", {})}
     with suppress(AllalikeError):  # reading the answers will raise it again
-        return answers.pick(answers.table())[0] if answers.wide is None else {}
+        return answers.pick(answers.open())[0] if answers.wide is None else {}
     return answers.columns
 
 
@@ -140,40 +135,16 @@ def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> Gol
     No. Its column 'label' holds 2 tasks of the answers. Use gold_columns={'task': 'label', 'label': 'task'}.
     """
     with suppress(AllalikeError, TypeError):
-        held = _read_small(answers)
-        found = {} if held is None else _search_columns(open_gold_table(gold), held)
-        if held is not None and found:
+        if isinstance(answers, Scan) and answers.size >= _MAX_BYTES:
+            return error
+        held = answers if isinstance(answers, Answers) else answers.read()
+        if found := _search_columns(open_gold_table(gold), held):
             named, known = found["task"], len(open_gold(gold, columns=found).task)
             said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
             if _share_known(Column.of_objects("task", [named]), held.tasks):
                 return GoldError(f"{said} So is its name: the header is missing. Write one, such as task,label.")
             return GoldError(said, lines=error.lines, gold_columns=found)
     return error
-
-
-def search_better_columns(answers: Answers | Scan, gold: Any, known: Gold) -> dict[str, str]:
-    """Return the columns of gold with more labels of the answers than the column that was read; empty if none have.
-
-    >>> import allalike
-    >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
-    >>> gold = {"task": ["t1", "t2"], "answer": ["x", "y"], "expert": ["eve", "eve"]}
-    >>> search_better_columns(answers, gold, open_gold(gold))
-    {'task': 'task', 'label': 'answer'}
-    """
-    with suppress(AllalikeError, TypeError):
-        table, held = open_gold_table(gold), _read_small(answers)
-        found = {} if held is None else _search_columns(table, held)
-        if held is not None and found:
-            read = Column.of_objects("label", list(known.label.parsed(lambda value: value)[1]))
-            first, second = (_share_known(each, _known_labels(held)) for each in (table.columns(found)["label"], read))
-            return found if first > second else {}
-    return {}
-
-
-def _read_small(answers: Answers | Scan) -> Answers | None:
-    if isinstance(answers, Answers):
-        return answers
-    return answers.read() if answers.size < _MAX_BYTES else None
 
 
 def _search_columns(table: Source, answers: Answers) -> dict[str, str]:
@@ -183,17 +154,14 @@ def _search_columns(table: Source, answers: Answers) -> dict[str, str]:
         return {}
     tasks = {name: _share_known(column, answers.tasks) for name, column in columns.items()}
     task = max(tasks, key=tasks.__getitem__)
-    labels = _known_labels(answers)
+    encoding = answers.encoding
+    labels = encoding.decode(np.arange(encoding.n_labels)) if encoding.nominal else ()
     named = {name: is_truth(name) + max(rate_name(name, "label"), 0.0) for name in columns}
     fits = {name: _share_known(column, labels) + named[name] for name, column in columns.items() if name != task}
     label = max(fits, key=fits.__getitem__)
     if tasks[task] < _MIN_TASKS or (len(fits) > 1 and not fits[label]):
         return {}
     return {"task": task, "label": label}
-
-
-def _known_labels(answers: Answers) -> Any:
-    return answers.encoding.decode(np.arange(answers.encoding.n_labels)) if answers.encoding.nominal else ()
 
 
 def _share_known(column: Column, values: Any) -> float:
@@ -203,13 +171,9 @@ def _share_known(column: Column, values: Any) -> float:
 
 
 def inputs_of(*sources: Any) -> tuple[Path, ...]:
-    """Name the files and folders behind answers and gold.
-
-    >>> [path.name for path in inputs_of(Scan(source="answers.csv"), "gold.csv")]
-    ['answers.csv', 'gold.csv']
-    """
+    """Name the files and folders behind answers and gold."""
     given = [source for source in sources if not is_within(source)]
-    found = (s.inputs if isinstance(s, Answers | Scan) else find_inputs(s) for s in given)
+    found = (each.inputs if isinstance(each, Answers | Scan) else find_inputs(each) for each in given)
     return tuple(path for inputs in found for path in inputs)
 
 
@@ -219,12 +183,10 @@ def name_inputs(*sources: Any) -> tuple[str, ...]:
     >>> name_inputs(Scan(source=["/data/a.csv", "https://ada:secret@host/b.csv"]), "column:truth")
     ('/data/a.csv', 'https://***@host/b.csv')
     """
-    given = [
-        part for each in sources for part in ((each.source, each.label_map) if isinstance(each, Scan) else (each,))
-    ]
-    listed = [each if isinstance(each, list | tuple) and all(map(is_path, each)) else [each] for each in given]
     texts: list[str] = []
-    for source in (each for names in listed for each in names):
-        is_remote = is_path(source) and "://" in os.fspath(source)
-        texts += [hide_in_word(os.fspath(source))] if is_remote else map(str, inputs_of(source))
+    for given in sources:
+        for part in (given.source, given.label_map) if isinstance(given, Scan) else (given,):
+            for source in part if isinstance(part, list | tuple) and all(map(is_path, part)) else [part]:
+                is_remote = is_path(source) and "://" in os.fspath(source)
+                texts += [hide_in_word(os.fspath(source))] if is_remote else map(str, inputs_of(source))
     return tuple(texts)

@@ -116,11 +116,7 @@ def _as_number(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """Return a label without case, accents, blanks and marks; a short one, or one with digits, may mean them.
-
-    >>> _without_marks("Ice-cream"), _without_marks("café"), _without_marks("C."), _without_marks("0-0 1-6")
-    ('icecream', 'cafe', None, None)
-    """
+    """Return a label without case, accents, blanks and marks; a short one, or one with digits, may mean them."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     letters = _MARKS.sub("", plain.casefold())
     return letters if len(letters) >= _MIN_LETTERS and not any(map(str.isdecimal, letters)) else None
@@ -143,13 +139,7 @@ def find_near_words(labels: Iterable[Any]) -> list[tuple[str, str]]:
 
 
 def find_same_ids(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Find ids that differ only in case and blanks; where most of them do, and not as words, case means something.
-
-    >>> find_same_ids(["w0", "W0", "w1", "w2"]), find_same_ids(["a", "A", "b"])
-    ([('w0', 'W0')], [])
-    >>> find_same_ids(["aa", "Aa", "bb", "bB"]), find_same_ids(["q1", "q1 "])
-    ([], [('q1', 'q1 ')])
-    """
+    """Find ids that differ only in case and blanks; where most of them do, and not as words, case means something."""
     known = [each for each in ids if isinstance(each, str) and len(each.strip()) > 1]
     first: dict[str, str] = {}
     pairs = [(one, each) for each in known if (one := first.setdefault("".join(each.split()).casefold(), each)) != each]

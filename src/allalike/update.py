@@ -134,7 +134,7 @@ def _open_more_gold(call: Call, more: Any, gold: Any) -> Gold | None:
     """Return further gold labels; if those that a tool marks are gold, also those that it marks among more answers."""
     if gold is not None and not is_within(gold):
         return open_gold(gold, label_map=call.read.label_map, gold_map=call.gold_map).split(call.run.domain)
-    if gold is None and not call.read.files.golden:
+    if gold is None and not call.read.golden:
         return None
     named = more if isinstance(more, Answers | Scan) else replace(call.read, source=more, domain=call.run.domain)
     with suppress(*([GoldError] if gold is None else [])):  # for not all files mark some
@@ -176,7 +176,7 @@ def update(
     saved = read_call(place)
     if (how := saved.facts["saved"]) is None:
         raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
-    tools = {saved.read.files.tool, saved.facts["notes"].get("guessed", {}).get("tool")}
+    tools = {saved.read.tool, saved.facts["notes"].get("guessed", {}).get("tool")}
     if how["to"] and tools - {None, PLAIN}:
         raise UnsupportedError(
             f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"

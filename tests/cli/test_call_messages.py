@@ -121,7 +121,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --gold gold.csv --gold-columns task=x", "no column 'x'"),
     ("good.csv --gold-columns task=task", "no gold is given"),
     ("good.csv --gold-map +1 --gold gold.csv", "+1"),
-    ("good.csv --fail-above 0.1", "needs known truths", "--gold"),
+    ("good.csv --fail-above 0.1", "needs gold labels", "--gold"),
     ("good.csv --history history.csv", "needs the columns"),
     ("good.csv --history . ", "no workers.csv"),
     ("good.csv --history history.csv --method UA", "does not use a history"),

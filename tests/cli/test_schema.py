@@ -94,9 +94,6 @@ def test_an_error_is_json_too(tmp_path: Path, line: str) -> None:
         "jury in.csv --positive x",
         "jury in.csv --gold gold.csv --positive x --by topic --prices prices.csv --min-confidence 0.9",
         "jury in.csv --gold gold.csv --positive x --gold-drawn truth",
-        "datasets list",
-        "datasets show snow_rte",
-        "simulate one-coin -o drawn.csv",
     ],
 )
 def test_what_a_command_prints_fits_its_schema(crowd: Path, line: str) -> None:

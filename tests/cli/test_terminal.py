@@ -67,7 +67,7 @@ def test_errors_are_harmless_and_one_line(arguments: tuple[str, ...], answers: P
 
 
 def test_notes_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    with console.notes_for_warnings(quiet=False):
+    with console.progress_and_notes({}):
         warnings.warn(HOSTILE, ConvergenceWarning, stacklevel=1)
     check_harmless(capsys.readouterr().err)
 

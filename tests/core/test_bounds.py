@@ -137,19 +137,6 @@ def ballots(q: int, seed: int, *, equal: bool) -> Ballots:
     return Ballots(part, share, Ties(seed))
 
 
-@pytest.mark.parametrize("equal", [True, False])
-def test_ranked_pairs_of_many_items_are_those_of_few(equal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(voting, "_PAIRS_AT_ONCE", 5)
-    for seed in range(20):
-        votes = ballots(4 + seed % 9, seed, equal=equal)
-        monkeypatch.setattr(voting, "_MAX_TOGETHER", 40)
-        order, drawn = voting._lock_in(votes)[:2]
-        monkeypatch.setattr(voting, "_MAX_TOGETHER", 0)
-        again, drawn_again = voting._lock_in(votes)[:2]
-        assert again.tolist() == order.tolist()
-        assert drawn_again.tolist() == drawn.tolist()
-
-
 def test_a_search_ends_where_no_move_of_an_item_lowers_the_cost() -> None:
     for seed in range(3):
         votes = ballots(20, seed, equal=seed == 0)

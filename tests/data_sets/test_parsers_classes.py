@@ -9,9 +9,8 @@ import pytest
 from crowdkit.aggregation import MajorityVote
 
 import allalike
-from allalike.readers import read_gold
 from crowd_data import PARSERS
-from files.parsed_data_sets import errors, facts, parsed, ties, vote_accuracy, with_gold
+from files.parsed_data_sets import errors, facts, ties, vote_accuracy, with_gold
 
 pytestmark = pytest.mark.slow
 
@@ -54,61 +53,6 @@ def test_weights_lower_the_error(data: Path, name: str) -> None:
     for method in ("P-TD", "P-TD-AK", "iP-TD"):  # on joy and surprise not even the oracle helps
         found = allalike.discover(with_gold(data, name), method=method, use_gold=False).summary["gold"]
         assert found["error"] < 0.9 * found["unweighted_error"]
-
-
-@pytest.mark.parametrize("name", QUIZZES)
-def test_the_best_and_the_median_worker_of_a_quiz(data: Path, name: str) -> None:
-    known, answers = facts(data, name)["verification"], with_gold(data, name)
-    right = 1 - np.bincount(answers.worker, errors(answers)) / np.bincount(answers.worker)
-    assert right.max() == pytest.approx(known["best_worker"], abs=5.1e-5)
-    middle = np.sort(right)[len(right) // 2]  # of an even number of workers the upper one is meant
-    assert middle == pytest.approx(known["median_worker"], abs=5.1e-5)
-
-
-@pytest.mark.parametrize("name", REPEATED)
-def test_of_repeated_answers_the_first_counts_while_the_known_accuracy_counts_all(data: Path, name: str) -> None:
-    known, found = facts(data, name)["statistics"], parsed(data, name)
-    frame = pd.read_csv(data / name / "label.csv")
-    everyone = {"worker": range(len(frame)), "task": frame["item"].tolist(), "label": frame["label"].tolist()}
-    all_rows = read_gold(found.gold, allalike.read(everyone, domain="categorical"))
-    assert vote_accuracy(all_rows) == pytest.approx(known["mv_accuracy"], abs=5.1e-5)
-    assert ties(all_rows) == known["tied_tasks"]
-    pairs = frame.groupby(["item", "worker"]).size()
-    assert (pairs > 1).sum() == known["duplicate_worker_task_pairs"]
-    first = frame.drop_duplicates(["item", "worker"]).sort_values(["item", "worker"])
-    answers = found.answers
-    assert np.array_equal(np.array(answers.workers.tolist())[answers.worker], first["worker"])
-    assert answers.encoding.decode(answers.label).tolist() == first["label"].tolist()
-    assert vote_accuracy(with_gold(data, name)) == pytest.approx(known["mv_accuracy"], abs=0.004)
-
-
-def test_which_picture_has_more_dots(data: Path) -> None:
-    known, answers = facts(data, "gdots")["verification"]["gdots_k25_n41"], with_gold(data, "gdots")
-    right = 1 - np.bincount(answers.worker, errors(answers)) / np.bincount(answers.worker)
-    assert right.mean() == pytest.approx(known["mean_acc"], abs=5.1e-5)
-    assert (right.min(), right.max()) == pytest.approx((known["min"], known["max"]))
-    assert vote_accuracy(answers) == pytest.approx(known["majority_acc"])
-
-
-def test_what_changes_in_a_triangle(data: Path) -> None:
-    known = facts(data, "TRI1")["statistics"]["Exp5 (categorical)"]
-    answers = with_gold(data, "triangles_hart2018/Exp5")
-    assert vote_accuracy(answers) == pytest.approx(known["mv_accuracy"], abs=5.1e-5)
-    assert 1 - errors(answers).mean() == pytest.approx(known["mean_label_accuracy"], abs=5.1e-5)
-
-
-@pytest.mark.parametrize("treatment", [1, 2, 3, 4])
-def test_guesses_are_forecasts_above_or_below_a_half(data: Path, treatment: int) -> None:
-    guesses = parsed(data, f"Pred.T{treatment}")
-    forecasts = parsed(data, f"predict_mandal2020/T{treatment}")
-    said, sure = guesses.answers.encoding.decode(guesses.answers.label).tolist(), forecasts.answers.label.tolist()
-    assert guesses.answers.workers.tolist() == forecasts.answers.workers.tolist()
-    assert all(guess == (forecast > 0.5) for guess, forecast in zip(said, sure, strict=True) if forecast != 0.5)
-    drawn = [guess for guess, forecast in zip(said, sure, strict=True) if forecast == 0.5]
-    assert f"{len(drawn)} of" in guesses.note
-    assert abs(np.mean(drawn) - 0.5) < 3 * 0.5 / len(drawn) ** 0.5
-    outcomes = facts(data, "Pred.T1")["verification"]["outcomes"].split("=")[1].split("(")[0]
-    assert list(guesses.gold.values()) == [int(outcome) for outcome in outcomes.split(",")]
 
 
 @pytest.mark.parametrize("name", ["zeroeval_gsm8k", "zeroeval_math_l5"])

@@ -12,7 +12,6 @@ import pytest
 import allalike
 from allalike import Ordinal
 from allalike.domains.contract import with_rule
-from crowd_data.boxes import Boxes
 from files.parsed_data_sets import EMOTIONS, LEVELS, errors, facts, level, parsed, with_gold
 
 pytestmark = pytest.mark.slow
@@ -50,24 +49,6 @@ def test_the_mean_errs_as_is_known(data: Path, name: str, ending: str, where: st
     assert rmse(data, name, ending) == pytest.approx(known, abs=5.1e-5)
 
 
-@pytest.mark.parametrize("name", ["TRI1", "TRI2", "triangles_hart2018/Exp3"])
-@pytest.mark.parametrize("axis", ["X", "Y"])
-def test_single_answers_about_corners_err_as_is_known(data: Path, name: str, axis: str) -> None:
-    known, answers = facts(data, name)["verification"]["rmse_individual"], with_gold(data, name)
-    here = np.repeat([task.endswith(axis.lower()) for task in answers.tasks.tolist()], np.diff(answers.starts))
-    expected = known[f"Exp{name[-1]}:Est{axis}Coor"]
-    assert errors(answers)[here].mean() ** 0.5 == pytest.approx(expected, abs=5.1e-5)
-
-
-@pytest.mark.parametrize("treatment", [1, 2, 3, 4])
-def test_mean_forecasts_are_right_as_often_as_is_known(data: Path, treatment: int) -> None:
-    known = facts(data, "Pred.T1")["statistics"][f"oct8 treatment {treatment}"]["accuracy_of_mean_rounded"]
-    name = f"predict_mandal2020/T{treatment}"
-    truth = allalike.discover(with_gold(data, name), method="UA").truth
-    right = (truth["label"] > 0.5) == truth["task"].map(parsed(data, name).gold).astype(bool)
-    assert right.mean() == pytest.approx(known, abs=5.1e-5)
-
-
 @pytest.mark.parametrize(
     ("method", "rule", "known"),
     [
@@ -83,15 +64,6 @@ def test_forecasts_of_two_options_score_as_is_known(data: Path, method: str, rul
     result = allalike.discover(rows, domain=allalike.Probability(rule=rule), method=method, gold=gold)
     score = facts(data, "probabilities_gjp_mini")["verification"]["Brier score (0-2) on the 14 binary questions"]
     assert result.summary["gold"]["error"] == pytest.approx(score[known], abs=5.1e-5)
-
-
-def test_single_forecasts_of_two_options_score_as_is_known(data: Path) -> None:
-    rows, gold = _two_options(data)
-    known = facts(data, "probabilities_gjp_mini")
-    assert (len(rows), len(gold)) == (known["n_binary_answers"], known["n_binary_tasks"])
-    score = known["verification"]["Brier score (0-2) on the 14 binary questions"]["mean individual"]
-    found = [2 * (chances["a"] - gold[task]["a"]) ** 2 for _, task, chances in rows]
-    assert np.mean(found) == pytest.approx(score, abs=5.1e-5)
 
 
 def _two_options(data: Path) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
@@ -112,40 +84,6 @@ def test_orders_of_dots_and_puzzles_are_as_far_from_the_truth_as_is_known(data: 
     assert 6 * errors(answers).mean() == pytest.approx(known["mean_worker_KT_vs_truth"], abs=5.1e-5)
     assert (errors(answers) == 0).mean() == pytest.approx(known["frac_votes_exactly_true"], abs=5.1e-5)
     assert allalike.discover(answers, method="UA").summary["gold"]["error"] == pytest.approx(known["borda_all_KT"])
-
-
-@pytest.mark.parametrize("name", LEVELS)
-def test_dots_and_puzzles_are_those_of_the_paper(data: Path, name: str) -> None:
-    folder = data / "meir_aaai23" / "data" / "non_synthetic" / "Rankings" / "Dots and Puzzles"
-    file = name.replace("DOTS", "Dots-").replace("PUZZ", "Puzzle-")
-    theirs = np.loadtxt(folder / f"{file}.csv", delimiter=",", dtype=int)
-    answers, truth = parsed(data, name).answers, next(iter(parsed(data, name).gold.values()))
-    ours = [[truth.index(item) for item in order] for order in answers.encoding.decode(answers.label).tolist()]
-    assert sorted(ours) == sorted(theirs.tolist())
-
-
-def test_orders_of_buildings_are_as_far_from_the_truth_as_is_known(data: Path) -> None:
-    known, answers = facts(data, "gdots")["verification"]["buildings"], with_gold(data, "BUILD.ranking")
-    assert 300 * errors(answers).mean() == pytest.approx(known["mean_KT"], abs=5.1e-4)
-    assert 300 * allalike.discover(answers, method="UA").summary["gold"]["error"] == pytest.approx(known["borda_KT"])
-
-
-@pytest.mark.parametrize("subject", ["geography", "movies", "paintings"])
-def test_orders_of_a_subject_are_as_far_from_the_truth_as_is_known(data: Path, subject: str) -> None:
-    known = facts(data, "sp_voting_rankings")["verification"]["mean_KT_by_domain"][subject]
-    frame = pd.read_csv(data / "sp_voting_rankings" / "data" / "question_responses.csv")
-    code = {"geography": 1, "movies": 2, "paintings": 3}[subject]
-    frame = frame[(frame["treatment"] >= 4) & (frame["domain"] == code)]
-    frame["KT"] = [_inversions(response) for response in frame["response"]]
-    assert frame["KT"].mean() == pytest.approx(known, abs=5.1e-4)  # which counts who ranked the same options again
-    once = frame.drop_duplicates(["workerId", "question"])["KT"]
-    assert 6 * errors(with_gold(data, f"sp_voting_rankings/{subject}")).mean() == pytest.approx(once.mean(), rel=1e-12)
-
-
-def _inversions(response: str) -> int:
-    """Count the pairs that a vote, the first of two lists, puts against their numbers, which are in the true order."""
-    order = [int(item) for item in response.split("]")[0].strip("[").split(",")]
-    return sum(one > other for one, other in combinations(order, 2))
 
 
 def test_turkers_order_systems_as_researchers_do_but_for_one_pair(data: Path) -> None:
@@ -191,39 +129,6 @@ def test_matchers_are_as_close_to_the_truth_as_is_known(data: Path) -> None:
     assert len(next(iter(parsed(data, "schema_matching_powarematch").gold.values()))) == known["n_truth_pairs"]
     found = allalike.discover(answers, method="UA")
     assert len(found.truth["label"][0]) == known["majority_3_of_5"]["n_pairs"]
-
-
-def one_after_the_other(boxes: Boxes, truth: Boxes) -> float:
-    """Return F1 if each box in turn takes the free true box that it overlaps most, if by half."""
-    free, matched = list(truth), 0
-    for box in boxes:
-        best = max(free, key=lambda other: _overlap(box, other), default=None)
-        if best is not None and _overlap(box, best) >= 0.5:
-            free.remove(best)
-            matched += 1
-    return 2 * matched / (len(boxes) + len(truth))
-
-
-def _overlap(one: Any, other: Any) -> float:
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    common = max(width, 0) * max(height, 0)
-    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
-    return float(common / (sum(areas) - common))
-
-
-def test_boxes_match_the_true_ones_as_is_known(data: Path) -> None:
-    known = facts(data, "bounding_boxes_braylan")["verification"]
-    answers, gold = with_gold(data, "bounding_boxes_braylan"), parsed(data, "bounding_boxes_braylan").gold
-    tasks = np.repeat(answers.tasks.tolist(), np.diff(answers.starts))
-    drawn = answers.encoding.decode(answers.label).tolist()
-    theirs = [one_after_the_other(boxes, gold[task]) for boxes, task in zip(drawn, tasks.tolist(), strict=True)]
-    assert np.mean(theirs) == pytest.approx(known["mean_worker_box_F1_at_IoU05"], abs=5.1e-5)
-    ours = 1 - errors(answers)
-    assert (ours >= np.array(theirs) - 1e-12).all()  # the most that can match
-    assert ours.mean() == pytest.approx(known["mean_worker_box_F1_at_IoU05"], abs=3e-4)
-    found = allalike.discover(answers, method="UA").summary["gold"]
-    assert 1 - found["error"] == pytest.approx(known["medoid_box_F1"], abs=4e-3)  # where medoids tie, one is drawn
 
 
 @pytest.mark.parametrize("number", [3, 6])
@@ -276,13 +181,3 @@ def test_ratings_are_as_far_off_as_is_known(
 ) -> None:
     found = score(data, name, method, Ordinal(distance=distance, rule=rule))
     assert found == pytest.approx((error, right), abs=5.1e-4)
-
-
-def test_a_single_answer_is_as_far_off_as_is_known(data: Path) -> None:
-    known = facts(data, COVID)["verification"]["on the 60 statements without HIGH and LOW"]["single_answer"]
-    answers, gold = parsed(data, COVID).answers, parsed(data, COVID).gold
-    task = np.repeat(answers.tasks.tolist(), np.diff(answers.starts))
-    said = zip(task.tolist(), answers.label.tolist(), strict=True)
-    away = [abs(level - gold[name]) for name, level in said if name in gold]
-    assert np.mean(away) == pytest.approx(known["MAE"], abs=5.1e-4)
-    assert np.mean(np.array(away) == 0) == pytest.approx(known["accuracy"], abs=5.1e-4)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import spearmanr
 
 import allalike
 from allalike import Boxes, Points, Result, Spans
@@ -54,19 +53,6 @@ def columns(answers: Any) -> tuple[Any, Any, Any]:
     return answers.workers.take(answers.worker), answers.tasks.take(task), answers.encoding.decode(answers.label)
 
 
-def test_experts_are_as_close_to_the_truth_as_is_known(data: Path) -> None:
-    known = facts(data, "boxes_cytology_eiph")["verification"]
-    for name, mean in (("boxes_cytology_eiph", "round1"), ("boxes_cytology_eiph/2", "round2")):
-        gold = truths(data, name)
-        workers, tasks, labels = (column.tolist() for column in columns(with_gold(data, name)))
-        each: dict[Any, list[float]] = {}
-        for worker, task, label in zip(workers, tasks, labels, strict=True):
-            each.setdefault(worker, []).append(score(label, gold[task]))
-        assert np.mean([np.mean(own) for own in each.values()]) == pytest.approx(
-            known[f"mean_single_worker_F_{mean}"], abs=5.1e-5
-        )
-
-
 @pytest.mark.parametrize(
     ("name", "method", "options", "expected", "quorum"),
     [
@@ -88,18 +74,6 @@ def test_fused_boxes_are_as_good_as_in_a_trial(
     assert mean == pytest.approx(expected, abs=3e-4)
     if quorum is not None:
         assert result.summary["domain"]["quorum"] == quorum
-
-
-@pytest.mark.long
-def test_disparity_predicts_who_draws_good_boxes(data: Path) -> None:
-    gold = truths(data, "bounding_boxes_braylan/boxes")
-    workers, tasks, labels = (column.tolist() for column in columns(with_gold(data, "bounding_boxes_braylan/boxes")))
-    each: dict[Any, list[float]] = {}
-    for worker, task, label in zip(workers, tasks, labels, strict=True):
-        each.setdefault(worker, []).append(score(label, gold[task]))
-    told = found(data, "bounding_boxes_braylan/boxes", "UA")[1].workers.set_index("worker")["disparity"]
-    busy = [worker for worker, own in each.items() if len(own) >= 10]
-    assert spearmanr(told[busy], [np.mean(each[worker]) for worker in busy])[0] == pytest.approx(-0.81, abs=5e-3)
 
 
 RADIUS = 25
@@ -144,23 +118,6 @@ def test_names_in_news_are_found_as_is_known(data: Path, part: str) -> None:
     assert result.summary["domain"]["quorum"] == float(quorum)
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:DS stopped")
-def test_spans_as_tasks_with_classes_are_found_best(data: Path) -> None:
-    name = "spans_ner_conll_crowd/test"
-    known = facts(data, name)["verification"]["exact span P R F1, overlap 0.3"]["test groups as tasks, DS"]
-    result = solve(data, name, "DS", Spans())
-    assert exact_scores(result, parsed(data, name).gold) == pytest.approx(known, abs=0.3)
-
-
-@pytest.mark.long
-def test_positions_alone_find_fewer_names(data: Path) -> None:
-    name = "spans_ner_conll_crowd/test"
-    known = facts(data, name)["verification"]["character vote, test UA >1/2"]
-    result = solve(data, name, "UA", Spans(rule="positions", quorum=0.5))
-    assert exact_scores(result, parsed(data, name).gold) == pytest.approx(known, abs=0.16)
-
-
 def hits(found: list[Any], true: list[Any]) -> int:
     """Count how many points can be matched within the radius."""
     if not found or not true:
@@ -186,10 +143,3 @@ def test_cells_that_divide_are_found_as_is_known(data: Path, method: str, quorum
     assert np.where(total > 0, 2 * right / np.maximum(total, 1), 1.0).mean() == pytest.approx(known["F"], abs=5.1e-5)
     if quorum == "auto":
         assert result.summary["domain"]["quorum"] == 0.35
-
-
-def test_points_are_as_many_as_is_known(data: Path) -> None:
-    known, answers = facts(data, "points_mitosis"), with_gold(data, "points_mitosis")
-    sizes = np.array([len(label) for label in answers.label])
-    assert (sizes.sum(), (sizes == 0).sum()) == (known["n_objects"], known["n_empty_answers"])
-    assert sum(map(len, parsed(data, "points_mitosis").gold.values())) == known["n_gold_objects"]

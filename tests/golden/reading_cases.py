@@ -147,7 +147,7 @@ def _spreadsheets(folder: Path) -> Any:
     head, rows = HEAD.split(","), [list(row) for row in ROWS]
     sheets: dict[str, dict[str, list[list[Any]]]] = {
         "plain": {"s": [head, *rows]},
-        "title and notes": {"s": [["Survey"], [], head, *rows, [], ["Note: of May."]]},
+        "title": {"s": [["Survey"], [], head, *rows]},
         "empty first column": {"s": [["", *row] for row in [head, *rows]]},
         "two sheets": {"about": [["This book"], ["has answers"]], "data": [head, *rows]},
         "two tables": {"one": [head, *rows], "two": [head, *rows[:6]]},

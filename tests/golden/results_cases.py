@@ -208,7 +208,7 @@ explain allalike-out task nobody
 plan allalike-out --budget 4 --json
 plan none
 update allalike-out more.csv --json
-simulate one-coin -o drawn.csv --workers 5 --tasks 9 --json
+simulate one-coin -o drawn.csv --workers 5 --tasks 9
 simulate nobody -o drawn.csv
 list domains
 list methods

@@ -1,5 +1,6 @@
 """What kernels and methods compute, computed again by brute force, linear algebra or another library."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -142,8 +143,10 @@ def test_a_pair_without_a_common_task_is_left_out_of_a_matrix() -> None:
     distances = np.array([[0, 1, np.nan], [1, 0, 3], [np.nan, 3, 0]])
     found = allalike.weights_from_distances(distances, method="P-TD")
     assert found["disparity"].tolist() == [1, 2, 3]
-    encoding = Custom(distance=distances).learn(Column.of_objects("label", [0, 1, 2]))
-    sums = encoding.kernels.pair_sums(encoding.prepare(Block.of([[0], [1], [2]])))
+    labels = Column.of_objects("label", [0, 1, 2])
+    encoding = Custom(distance=distances).learn(labels)
+    block = replace(Block.of([[0], [1], [2]]), label=encoding.encode(labels))
+    sums = encoding.kernels.pair_sums(encoding.prepare(block))
     np.testing.assert_array_equal(sums["common"], [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 

@@ -21,7 +21,7 @@ import scipy.sparse
 import allalike
 from allalike.cli import main
 from allalike.errors import AllalikeError, InputError
-from allalike.readers import Scan, scan
+from allalike.readers import scan
 from allalike.readers.formats import compression as packed
 from files.plain_rows import ROWS, TEXT, rows, write
 
@@ -97,12 +97,12 @@ def test_rows_that_end_early_now_and_then_are_filled_and_counted(
     lines[200] = "w2,t22,x\n"
     path = write(tmp_path, "a.csv", 'worker,task,label,"a\nnote"\n' + "".join(lines))
     assert len(rows(path)) == 300
-    table = scan(path).table()
+    table = scan(path).open()
     for load in (lambda: table.load(["label"]), lambda: list(table.stream(["label"]))):  # type: ignore[misc]
         load()
         [remark] = table.remarks
         assert all(words in remark for words in ("1 of 300 rows", "row 201 (line 203)"))
-    both = scan([path, path]).table()
+    both = scan([path, path]).open()
     both.load(["label"])
     assert len(both.remarks) == 2
 
@@ -136,7 +136,7 @@ WITH_HEADER = [
 
 @pytest.mark.parametrize(("text", "headless"), [(text, text in HEADLESS) for text in (*HEADLESS, *WITH_HEADER)])
 def test_a_missing_header_is_recognised(text: str, headless: bool, tmp_path: Path) -> None:
-    table = scan(write(tmp_path, "a.csv", text), tool="plain").table()
+    table = scan(write(tmp_path, "a.csv", text), tool="plain").open()
     assert any("has no header" in remark for remark in table.remarks) == headless
     if headless:
         assert table.names[:2] == ["column1", "column2"]
@@ -175,9 +175,9 @@ def test_a_header_without_an_end_is_not_read_for_ever(tmp_path: Path, monkeypatc
 def test_decimal_commas_are_recognised_and_lists_are_none(mark: str, tmp_path: Path) -> None:
     text = f"worker{mark}task{mark}label\nada{mark}1,5{mark}3,5\nbob{mark}1,5{mark}4\neve{mark}1,5{mark}-1.234,25\n"
     path = write(tmp_path, "a.csv", text)
-    assert scan(path).table().guessed == {"decimal": ","}
+    assert scan(path).open().guessed == {"decimal": ","}
     assert rows(path, domain="real") == [("ada", "1,5", 3.5), ("bob", "1,5", 4.0), ("eve", "1,5", -1234.25)]
-    assert scan(write(tmp_path, "b.csv", text.replace("3,5", "3,5,7"))).table().guessed == {}
+    assert scan(write(tmp_path, "b.csv", text.replace("3,5", "3,5,7"))).open().guessed == {}
 
 
 def test_sheets_folders_and_matrices_are_read(tmp_path: Path) -> None:
@@ -298,9 +298,3 @@ def test_answers_and_gold_that_came_through_a_pipe_are_kept_with_the_result(
     assert run(["discover", path, "--gold", "-", *method], b"task,label\nt2,th\xc3\xa9\n", monkeypatch) == 0
     assert run(["explain", "allalike-out", "task", "t1"], b"", monkeypatch) == 0
     assert "Task t1: " in capfd.readouterr().out
-
-
-def test_what_is_more_than_lines_is_not_read_on_executors(tmp_path: Path) -> None:
-    assert scan(write(tmp_path, "a.csv", TEXT)).table().delimiter == ","
-    for content in (TEXT.encode("cp1252"), lzma.compress(TEXT.encode()), TEXT.replace(",", " ").encode()):
-        assert Scan(source=write(tmp_path, "b.csv", content)).table().delimiter == ""

@@ -164,11 +164,3 @@ def test_later_gold_matches_tasks_that_were_written_otherwise() -> None:
     rows = [(worker, f"{task}.0", str(label)) for worker, task, label in ROWS]
     result = allalike.discover(rows, method="UA").update([("kim", "1.0", "1")], gold={1: 1, 3: 1})
     assert (result.summary["gold"]["tasks"], result.summary["gold"]["error"]) == (2, 0.0)
-
-
-def test_gold_that_was_read_from_the_wrong_column_is_proposed_from_the_right_one() -> None:
-    rows = [(worker, task, "xy"[task % 2]) for task in range(12) for worker in "abcd"]
-    gold = {"task": list(range(12)), "answer": [*"xy"] * 6, "expert": ["smith"] * 12}
-    best = ask(rows, gold, method="auto").proposals[0].options
-    assert best == {"gold_columns": {"task": "task", "label": "answer"}}
-    assert errors(rows, gold, method="auto", **best)["error"] == 0

@@ -41,9 +41,6 @@ MARGINS: dict[str, tuple[list[list[str]], str]] = {
     "a title with a comma": ([["My survey", " 2024"], HEAD, *ROWS], "1 row above the header ('My survey  2024')"),
     "what describes it": ([["Project", "Birds"], ["Made by", "ada"], [], HEAD, *ROWS], "2 rows above the header"),
     "a title and a blank line": ([["My survey"], ["of 2024"], [], HEAD, *ROWS], "2 rows above the header"),
-    "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "2 rows at the end"),
-    "notes in a wide row": ([HEAD, *ROWS, ["Collected in May 2024.", "", ""]], "1 row at the end"),
-    "all": ([["My survey"], HEAD, *ROWS, ["Note: of May."]], "1 row above the header"),
     "comments": ([["# by ada"], ["# version 2"], HEAD, *ROWS], "2 rows above the header ('# by ada')"),
 }
 
@@ -63,6 +60,7 @@ REFUSED: dict[str, tuple[list[list[str]], str]] = {
     "units": ([HEAD, ["", "", "kg"], *ROWS], "Row 1 has no task"),
     "units and marks": ([HEAD, ["-", "-", "[kg]"], *ROWS], r"row 1 is '\[kg\]'"),
     "totals": ([HEAD, *ROWS, ["Total", "", "812.5"]], "Row 51 has no task"),
+    "notes": ([HEAD, *ROWS, [], ["Note: collected in May."], ["Source: ada"]], "Row 51 has no label"),
     "ids that are missing": (
         [HEAD, *([worker, task if n % 5 != 1 else "", label] for n, (worker, task, label) in enumerate(ROWS))],
         "Row 2 has no task",
@@ -87,18 +85,10 @@ def test_a_first_column_that_the_header_does_not_name_is_an_error(tmp_path: Path
     assert allalike.read(save(tmp_path / "answers.csv", [["", *HEAD], *rows])).n_answers == 50
 
 
-def test_a_row_that_is_cut_off_is_no_note(tmp_path: Path) -> None:
+def test_a_row_that_is_cut_off_is_named(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text(f"worker,task,label\n{BODY}b")
     with pytest.raises(InputError, match="Row 28 has no label"):
         allalike.read(tmp_path / "answers.csv")
-
-
-@both_formats
-def test_a_second_header_is_mentioned(tmp_path: Path, ending: str) -> None:
-    rows = [["Who are you?", "Which one?", "How much?"], *([*row[:2], "xy"[n % 2]] for n, row in enumerate(ROWS))]
-    answers = allalike.read(save(tmp_path / f"answers{ending}", [HEAD, *rows]))
-    assert answers.n_answers == 51
-    assert "looks like a second header ('Who are you?" in " ".join(answers.notes["remarks"])
 
 
 @pytest.mark.parametrize("mark", [" | ", ", ", " ; "])

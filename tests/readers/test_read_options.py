@@ -13,7 +13,6 @@ import allalike
 from allalike.cli.options import take
 from allalike.errors import OptionError
 from allalike.readers import READ_OPTIONS, Scan
-from allalike.readers.formats.files import Files
 from allalike.result.commands import complete_words
 from allalike.serve.session import parse_options
 
@@ -31,8 +30,8 @@ DOORS: list[Callable[..., Any]] = [
 
 
 def test_every_option_is_kept_told_and_has_a_flag() -> None:
-    kept = {field.name for kind in (Scan, Files) for field in dataclasses.fields(kind)}
-    assert kept - {"source", "domain", "choices", "files", "frame", "golden"} == set(READ_OPTIONS)
+    kept = {field.name for field in dataclasses.fields(Scan)}
+    assert kept - {"source", "domain", "choices", "frame", "golden"} == set(READ_OPTIONS)
     told = [name for line in str(allalike.read.__doc__).splitlines() for name in line.strip().split(", ")]
     named = str(allalike.discover.__doc__).partition("**how")[2]
     assert [name for name in READ_OPTIONS if name not in told or f" {name}" not in named] == []

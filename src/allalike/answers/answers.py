@@ -36,11 +36,7 @@ _LEFT_OUT = {
 
 
 def say_left_out(what: str, number: int) -> str:
-    """Format a note about excluded or added rows.
-
-    >>> say_left_out("repeats_set_aside", 20)
-    'Set aside 20 repeated answers of a worker to a task.'
-    """
+    """Format a note about excluded or added rows."""
     done, noun, which = _LEFT_OUT[what]
     return f"{done} {count(number, noun)} {which}."
 

@@ -5,7 +5,7 @@ Only distinct labels are looked at, however many rows have them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,13 +80,7 @@ def _shorten(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning:
-    """Rules for labels before they become answers.
-
-    >>> label = Column.of_objects("label", ["cat ", "cat", None, "?"])
-    >>> columns, kept, dropped = Cleaning(missing="drop", abstain=("?",)).clean({"label": label})
-    >>> columns["label"].factors[1].tolist(), kept, dropped
-    (['cat'], array([ True,  True, False, False]), Dropped(missing=1, abstained=1, unparsed=0, example=None))
-    """
+    """Rules for labels before they become answers."""
 
     missing: str = "error"
     abstain: tuple[Any, ...] = ()
@@ -104,15 +98,12 @@ class Cleaning:
         blank = label.missing()
         if blank.any() and self.missing == "error" and (before is not None or not blank.all()):
             raise _find_blank(columns["label"], blank, before)
-        label, kept, dropped = self.clean_labels(label, blank)
-        if dropped.example is not None:
-            dropped = replace(dropped, example=(dropped.example[0] + (before or 0), dropped.example[1]))
+        label, kept, dropped = self._clean_labels(label, blank, before or 0)
         if not kept.all():
             columns = {role: column.keep(kept) for role, column in columns.items() if role != "label"}
         return {**columns, "label": label}, kept, dropped
 
-    def clean_labels(self, label: Column, blank: Mask) -> tuple[Column, Mask, Dropped]:
-        """Do the same with a column of labels, of which ``blank`` marks the missing ones."""
+    def _clean_labels(self, label: Column, blank: Mask, before: int) -> tuple[Column, Mask, Dropped]:
         missing, kept = int(blank.sum()), ~blank
         label = label.keep(kept) if missing else label
         if self.spelling.is_plain and not self.abstain:
@@ -122,7 +113,7 @@ class Cleaning:
         example = None
         if (why == _UNPARSED).any():
             row = int(np.argmax(why == _UNPARSED))
-            example = label.row(row) - 1, str(values[codes[row]])
+            example = label.row(row) - 1 + before, str(values[codes[row]])
         kept[kept] = stays
         dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
         rows, kind = np.flatnonzero(stays), label.form
@@ -185,7 +176,6 @@ class Cleaning:
         return found if found is not None else value if isinstance(value, str) else str(value)
 
     def _strip(self, label: Column) -> Column:
-        """Strip strings."""
         if not self.spelling.strip or label.kind not in ("text", "object"):
             return label
         data = label.data
@@ -260,10 +250,6 @@ def find_misreadings(answers: Any) -> set[str]:
     These are ``repeats`` of a worker and a task, except samples; one ``worker``, one ``task``, except in an election,
     or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are ``unlike``, as many
     as answers.
-
-    >>> import allalike
-    >>> sorted(find_misreadings(allalike.read([("ada", 1, "x"), ("ada", 2, "x")])))
-    ['apart', 'label', 'worker']
     """
     number, labels = int(answers.answer_counts.sum()), answers.encoding
     aside = answers.notes.get("repeats_set_aside", 0)

@@ -170,11 +170,7 @@ def join_values(role: str, values: list[Any]) -> Column:
 
 @dataclass(frozen=True)
 class History:
-    """Worker statistics from earlier answers.
-
-    >>> History.of(["eve", "ada"], [10, 5], [0.1, 0.2]).of_workers(["ada", "bob"])
-    History(answers=array([5., 0.]), fault=array([0.2, 0. ]), workers=())
-    """
+    """Worker statistics from earlier answers."""
 
     answers: Floats
     fault: Floats

@@ -25,13 +25,7 @@ _BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # either is enough
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Answers that are read batch after batch, with the user's options, and their encoding if it is known.
-
-    >>> import allalike
-    >>> stream = allalike.scan([("ada", 1, "x"), ("bob", 1, "y")]).stream()
-    >>> [batch["worker"].data.to_pylist() for batch in stream.batches()]
-    [['ada', 'bob']]
-    """
+    """Answers that are read batch after batch, with the user's options, and their encoding if it is known."""
 
     batches: Callable[[], Iterator[Batch]]
     guess: Guess

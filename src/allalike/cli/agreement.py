@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.words import count
-from allalike.cli.console import (
-    WIDTH,
-    bar_after_a_second,
-    echo,
-    notes_for_warnings,
-    rows,
-    shorten,
-    spool_input,
-    visible,
-)
+from allalike.cli.console import WIDTH, echo, progress_and_notes, rows, shorten, spool_input, visible
 from allalike.cli.discover import choose_labels
-from allalike.cli.gates import find_disagreement, leave_if
+from allalike.cli.gates import check_alpha, leave_if
 from allalike.cli.lists import echo_json
-from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take, write_flags
+from allalike.cli.options import command, list_notes, lists, name_answers, name_engine, option, take, write_flags
 from allalike.errors import AllalikeError, DataWarning
 from allalike.result.messages import say_counts
 from allalike.result.summary import Summary
@@ -31,65 +22,23 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
     from allalike.reliability.agreement import Agreement, Agreements
 
-_HEADS = ("kind", "answers", "workers", "tasks", "alpha", "limits", "equal")
+_HEADS = ("kind", "answers", "workers", "tasks", "alpha", "95 % interval", "equal")
 _MAX_NAME, _MAX_ID = 26, 30  # characters
-_N_LINES = 9  # of coefficients and of workers at one end, so that all fits on a screen
+_N_LINES = 9  # coefficients and workers at one end, so that all fits on a screen
 
 
-def draw_groups(summary: Mapping[str, Any]) -> list[str]:
-    r"""Return the lines of a table with a line for each group, and what its numbers mean.
+def _list_coefficients() -> None:
+    from allalike.reliability.coefficients import COEFFICIENTS
 
-    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
-    >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
-    >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
-      sex  kind         answers  workers  tasks  alpha  limits        equal
-      f    categorical        8        4      2  0.500  0.10 to 0.70   75 %
-    """
-    lines: list[tuple[str, ...]] = [(*summary["by"], *_HEADS)]
-    for group in summary["groups"]:
-        alpha, low, high, equal = (group[name] for name in ("alpha", "ci_low", "ci_high", "percent"))
-        cells = [
-            *(shorten(name or "(none)", _MAX_NAME) for name in group["group"].values()),
-            group["domain"]["name"],
-            *(f"{group[name]:,}" for name in ("answers", "workers", "tasks")),
-            "-" if alpha is None else f"{alpha:.3f}",
-            "" if low is None else f"{low:.2f} to {high:.2f}",
-            "" if equal is None else f"{100 * equal:.0f} %",
-        ]
-        lines.append(tuple(cells))
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    right = [False] * len(summary["by"]) + [name not in ("kind", "limits") for name in _HEADS]
-    shown = [
-        tuple(
-            cell.rjust(width) if to_right else cell for cell, width, to_right in zip(line, widths, right, strict=True)
-        )
-        for line in lines
-    ]
-    prose = (
-        "Alpha is 1 if nobody disagrees, and 0 if answers to the same task are no closer than answers to any task of"
-        " the group. One task alone has no alpha, and fewer than 20 have no limits (95 %). Equal: the share of equal"
-        " pairs of answers to a task."
-    )
-    return [*rows(shown).splitlines(), "", *wrap(prose, WIDTH)]
-
-
-def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from allalike.reliability.coefficients import COEFFICIENTS
-
-        echo(rows([(name, *about) for name, about in COEFFICIENTS.items()], indent=""))
-        context.exit()
+    echo(rows([(name, *about) for name, about in COEFFICIENTS.items()], indent=""))
 
 
 @command()
-@option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the coefficients.")
+@lists(_list_coefficients, "coefficients")
 @take("Input", "Columns", files=True)
 @option("--by", multiple=True, group="Columns", help="Column with groups of tasks or workers (repeatable).")
 @option(
-    "--fail-under",
-    type=float,
-    group="Output",
-    help="Exit with code 3 if alpha is unknown or below a value such as 0.667.",
+    "--fail-under", type=float, group="Output", help="Exit with code 3 if alpha is unknown or below, such as 0.667."
 )
 @take("Output", "Large data")
 def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
@@ -101,24 +50,24 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     'allalike discover'.
     """
     files = spool_input(files, options)
-    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+    with progress_and_notes({**options, "quiet": quiet}):
         found, failed = _measure(choose_labels(name_answers(files, options), options["label"]), options)
         groups = list(found.values()) if isinstance(found, Mapping) else [found]
-        told = [{**each.run.notes, **each.summary()} for each in groups]
-        summary = found.summary() if isinstance(found, Mapping) else told[0]
+        summaries = [{**each.run.notes, **each.summary()} for each in groups]
+        summary = found.summary() if isinstance(found, Mapping) else summaries[0]
     if not quiet:
-        for line in dict.fromkeys(line for each in told for line in list_notes(Summary.from_dict(each))):
-            if len(told) == 1 or not line.startswith("Detected: the labels"):  # which the table says
+        for line in dict.fromkeys(line for each in summaries for line in list_notes(Summary.from_dict(each))):
+            if len(summaries) == 1 or not line.startswith("Detected: the labels"):  # which the table shows
                 echo(line, err=True)
     if as_json:
         echo_json("agreement", summary)
     elif not quiet:
-        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _text(found, summary)))
+        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(found, summary)))
     for name, reason in failed.items():
         echo(f"allalike: {visible(repr(name))} has no agreement. {visible(write_flags(reason))}", err=True)
     if failed:
         click.get_current_context().exit(2)
-    leave_if(find_disagreement(summary, options["fail_under"]))
+    leave_if(check_alpha(summary, options["fail_under"]))
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | Agreements, dict[str, str]]:
@@ -145,7 +94,31 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | 
     return Agreements((*(["label"] if len(sources) > 1 else []), *by), found), failed
 
 
-def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
+def draw_groups(summary: Mapping[str, Any]) -> list[str]:
+    r"""Return the lines of a table with a line for each group, and what its numbers mean.
+
+    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
+    >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
+    >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
+      sex  kind         answers  workers  tasks  alpha  95 % interval  equal
+      f    categorical        8        4      2  0.500  0.10 to 0.70    75 %
+    """
+    lines: list[tuple[Any, ...]] = [(*summary["by"], *_HEADS)]
+    for group in summary["groups"]:
+        alpha, low, high, equal = (group[name] for name in ("alpha", "ci_low", "ci_high", "percent"))
+        names = [shorten(name or "(none)", _MAX_NAME) for name in group["group"].values()]
+        interval = "" if low is None else f"{low:.2f} to {high:.2f}"
+        numbers = ("-" if alpha is None else f"{alpha:.3f}", interval, "" if equal is None else f"{100 * equal:.0f} %")
+        lines.append((*names, group["domain"]["name"], group["answers"], group["workers"], group["tasks"], *numbers))
+    prose = (
+        "Alpha is 1 if nobody disagrees, and 0 if answers to the same task are no closer than answers to any task of"
+        " the group. One task alone has no alpha, and fewer than 20 have no interval. Equal: the share of equal"
+        " pairs of answers to a task."
+    )
+    return [*rows(lines).splitlines(), "", *wrap(prose, WIDTH)]
+
+
+def _draw_agreement(found: Agreement, summary: dict[str, Any]) -> list[str]:
     facts = Summary.from_dict(summary)
     prose = f"{say_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
     if summary["paired_tasks"] < summary["tasks"]:
@@ -155,7 +128,7 @@ def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
         )
     if "sampled_tasks" in summary:
         prose += f" All numbers below are from all answers to a sample of {summary['sampled_tasks']:,} tasks."
-    lines = [*wrap(prose, WIDTH), "", rows(_list_coefficients(summary)), ""]
+    lines = [*wrap(prose, WIDTH), "", rows(_list_values(summary)), ""]
     if summary["alpha"] is None:
         reason = (
             "all answers are the same" if summary["expected"] == 0 else "answers to different tasks cannot be compared"
@@ -169,21 +142,20 @@ def _text(found: Agreement, summary: dict[str, Any]) -> list[str]:
     )
     lines += wrap(prose, WIDTH)
     if effects := _list_effects(found, max(2, _N_LINES - len(summary["coefficients"]))):
-        lines += ["", "Who raises alpha, and who lowers it:", rows(effects)]
+        lines += ["", "Effects of workers on alpha, the largest and the smallest:", rows(effects)]
     return lines
 
 
-def _list_coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _list_values(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """List the coefficients with their values and intervals."""
     from allalike.reliability.coefficients import name_alpha
 
     def describe_interval(low: float | None, high: float | None) -> str:
         return "" if low is None else f"{low:.3f} to {high:.3f} (95 %, for other tasks)"
 
-    pairs = summary["cohen_pairs"]
+    pairs, alpha = summary["cohen_pairs"], name_alpha(summary["domain"]["name"], summary["domain"]["distance"])
     notes = {
-        name_alpha(summary["domain"]["name"], summary["domain"]["distance"]): describe_interval(
-            summary["ci_low"], summary["ci_high"]
-        ),
+        alpha: describe_interval(summary["ci_low"], summary["ci_high"]),
         "ordinal alpha": describe_interval(*summary["ordinal_limits"]),
         "percent agreement": "equal pairs of answers to a task",
         "Cohen's kappa": "" if pairs is None else f"mean over {count(pairs, 'pair')} of workers",
@@ -197,19 +169,12 @@ def _list_coefficients(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 def _list_effects(found: Agreement, shown: int) -> list[tuple[object, ...]]:
     """List the workers with the largest effects, up and down."""
-    import numpy as np
-
-    without = found.found.without
-    effect = found.alpha - without
-    known = np.flatnonzero(~np.isnan(effect))
-    order = known[np.argsort(-effect[known], kind="stable")]
-    lines: list[tuple[object, ...]] = []
-    for number in [*order[:shown], *order[max(shown, len(order) - shown) :]]:
-        moved = effect[number] if abs(effect[number]) >= 5e-5 else 0.0  # without the sign of a zero
-        cells = (f"{found.run.answer_counts[number]:,}", f"{without[number]:.4f}", f"{moved:+.4f}")
-        widths = map(len, ("answers", "alpha without", "effect"))
-        name = shorten(found.run.workers[int(number)], _MAX_ID)
-        lines.append((name, *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))))
+    known = [(effect["effect"], effect) for effect in found.summary()["effects"] if effect["effect"] is not None]
+    order = [effect for _, effect in sorted(known, key=lambda each: -each[0])]
+    lines = [
+        (shorten(each["worker"], _MAX_ID), f"{each['alpha_without']:.4f}", f"{each['effect'] + 0.0:+.4f}")
+        for each in [*order[:shown], *order[max(shown, len(order) - shown) :]]
+    ]
     if len(order) > 2 * shown:
-        lines.insert(shown, ("...", "", "", ""))
-    return [("worker", "answers", "alpha without", "effect"), *lines] if lines else []
+        lines.insert(shown, ("...", "", ""))
+    return [("worker", "alpha without", "effect"), *lines] if lines else []

@@ -31,12 +31,6 @@ _MORE_MEMORY = "Keep the answers on disk with --engine disk, or remove columns t
 _OTHERWISE = ["This command has no option for it. Correct the file, or run 'allalike discover' on all answers."]
 
 
-def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        echo(__version__)
-        context.exit()
-
-
 class _Commands(UserDict[str, click.Command]):
     """The commands by name, each imported when it is used."""
 
@@ -50,12 +44,12 @@ class _Commands(UserDict[str, click.Command]):
 
 _COMMANDS: Any = {
     "discover": "discover:discover",
-    "update": "update:update",
-    "plan": "plan:plan_answers",
+    "update": "saved:update",
+    "plan": "saved:plan_answers",
     "compare": "compare:compare",
     "jury": "jury:jury",
     "agreement": "agreement:agreement",
-    "explain": "explain:explain",
+    "explain": "saved:explain",
     "serve": "serve:serve",
     "simulate": "simulate:simulate",
     "datasets": "datasets:datasets",
@@ -95,14 +89,7 @@ class Program(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version.",
-)
+@click.version_option(__version__, message="%(version)s")
 @click.pass_context
 def app(context: click.Context) -> None:
     """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
@@ -148,24 +135,30 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
 
 def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None) -> NoReturn:
     """Print an error of the input or of the call with the commands that settle it, and exit."""
+    typed = _typed(arguments)
+    message, commands = str(error), []
+    lines: Sequence[str] = ()
+    proposals: Sequence[Proposal] = ()
+    if isinstance(error, InputError | DataWarning):
+        message, proposals = str(error.args[0]), error.proposals
     if isinstance(error, InputError):
-        told = _complete(arguments, error.suggestions) if isinstance(error, GoldError) and error.suggestions else []
-        told = told or _offer(arguments, error.proposals)
-        if not told and isinstance(error, ColumnError):
-            told = ["After correcting it, run:", f"  {complete_command(_typed(arguments), {})}"]
-        _print_json_error(arguments, str(error.args[0]), error.proposals, lines=error.lines)
-        _stop(str(error.args[0]), 2, told, lines=error.lines)
-    if isinstance(error, DataWarning):
-        settled = error.proposals or _typed(arguments)[0] == "update"  # which reads as the first answers were read
-        known = "" if settled else " (Name columns with --worker, --task and --label; --wide reads a matrix.)"
-        anyway = _complete(arguments, [("To continue anyway", {"force": True})])
-        _print_json_error(arguments, str(error.args[0]), [*error.proposals, Proposal({"force": True})])
-        _stop(f"{error.args[0]}{known}", 2, [*_offer(arguments, error.proposals), *anyway])
-    what = _OUTPUT.sub(r"\g<0> (-o)", str(error)) if isinstance(error, OutputError) else str(error)
+        lines = error.lines
+        commands = _complete(typed, error.suggestions) if isinstance(error, GoldError) and error.suggestions else []
+        commands = commands or _offer(typed, proposals)
+        if not commands and isinstance(error, ColumnError):
+            commands = ["After correcting it, run:", f"  {complete_command(typed, {})}"]
+    elif isinstance(error, DataWarning):
+        commands = [*_offer(typed, proposals), *_complete(typed, [("To continue anyway", {"force": True})])]
+        if not proposals and typed[0] != "update":  # which reads as the first answers were read
+            message += " (Name columns with --worker, --task and --label; --wide reads a matrix.)"
+        proposals = (*proposals, Proposal({"force": True}))
+    elif isinstance(error, OutputError):
+        message = _OUTPUT.sub(r"\g<0> (-o)", message)
     if isinstance(error, UnheardError):
-        _stop(what, 1)
-    _print_json_error(arguments, what)
-    _stop(what, 2)
+        _stop(message, 1)
+    if "--json" in typed:
+        _print_json_error(typed, message, lines, proposals)
+    _stop(message, 2, commands, lines=lines)
 
 
 def _describe(error: Exception) -> str:
@@ -200,65 +193,50 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
 
 
-def _complete(arguments: Sequence[str] | None, suggestions: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Write the command of each way to go on, below what it is for.
+def _complete(typed: Sequence[str], suggestions: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return the command of each suggestion, below its purpose.
 
     >>> _complete(["discover", "a.csv"], [("To continue anyway", {"force": True})])
     ['To continue anyway:', '  allalike discover a.csv --force']
     """
-    able = [(purpose, options) for purpose, options in suggestions if options and _can_say(arguments, options)]
-    told = [(purpose, complete_command(_typed(arguments), options)) for purpose, options in able]
-    return [line for purpose, command in told for line in (f"{purpose}:", f"  {command}")] or _OTHERWISE
+    able = [(purpose, options) for purpose, options in suggestions if options and _has_flags(typed, options)]
+    lines = [(f"{purpose}:", f"  {complete_command(typed, options)}") for purpose, options in able]
+    return [line for pair in lines for line in pair] or _OTHERWISE
 
 
-def _can_say(arguments: Sequence[str] | None, options: Mapping[str, Any]) -> bool:
-    """Return whether the command that was typed has the flags for this, and no other gold labels.
+def _has_flags(typed: Sequence[str], options: Mapping[str, Any]) -> bool:
+    """Return whether the command that was typed has the flags for these options, and no other gold labels.
 
-    >>> [_can_say([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
+    >>> [_has_flags([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
     [True, False]
     """
-    typed = _typed(arguments)
-    if options.get("gold") and any(word.partition("=")[0] == "--gold" for word in typed) and not _names_column(typed):
+    gold = any(word.partition("=")[0] == "--gold" for word in typed)
+    of_column = any(word.removeprefix("--gold=").startswith(COLUMN) for word in typed)
+    if options.get("gold") and gold and not of_column:
         return False
-    command = app.commands.get(_typed(arguments)[0])
+    command = app.commands.get(typed[0])
     known = {flag for option in command.params for flag in option.opts} if command else {*find_flags(options)}
     return {flag for flag, values in find_flags(options).items() if values != LEFT_OUT} <= known
 
 
-def _names_column(typed: Sequence[str]) -> bool:
-    """Return whether gold labels are a column of the answers.
-
-    >>> _names_column(["a.csv", "--gold", "column:truth"]), _names_column(["a.csv", "--gold=gold.csv"])
-    (True, False)
-    """
-    return any(word.removeprefix("--gold=").startswith(COLUMN) for word in typed)
-
-
-def _offer(arguments: Sequence[str] | None, proposals: Sequence[Proposal]) -> list[str]:
-    """Write the commands that settle a question, the best first, each with what it gives.
+def _offer(typed: Sequence[str], proposals: Sequence[Proposal]) -> list[str]:
+    """Return the commands that settle a question, the most likely first, each with a preview.
 
     >>> _offer(["discover", "a.csv"], [Proposal({"wide": "tasks"}, "2 classes, 3 workers")])
     ['Run:', '  allalike discover a.csv --wide tasks', '    (2 classes, 3 workers)']
     """
-    if not proposals:
-        return []
-    proposals = [each for each in proposals if _can_say(arguments, each.options)]
-    if not proposals:
-        return _OTHERWISE
-    lines = ["Run one of these, the most likely first:" if len(proposals) > 1 else "Run:"]
-    for proposal in proposals:
-        lines.append(f"  {complete_command(_typed(arguments), proposal.options, proposal.files)}")
+    able = [each for each in proposals if _has_flags(typed, each.options)]
+    if not able:
+        return _OTHERWISE if proposals else []
+    lines = ["Run one of these, the most likely first:" if len(able) > 1 else "Run:"]
+    for proposal in able:
+        lines.append(f"  {complete_command(typed, proposal.options, proposal.files)}")
         lines += [f"    ({proposal.preview})"] if proposal.preview else []
     return lines
 
 
-def _print_json_error(
-    arguments: Sequence[str] | None, message: str, proposals: Sequence[Proposal] = (), *, lines: Sequence[str] = ()
-) -> None:
-    """Print an error as JSON on standard output where --json asks for it, with each suggestion as a command."""
-    typed = _typed(arguments)
-    if "--json" not in typed:
-        return
+def _print_json_error(typed: Sequence[str], message: str, lines: Sequence[str], proposals: Sequence[Proposal]) -> None:
+    """Print an error as JSON on standard output, with each suggestion as a command."""
     suggestions = [
         {
             "options": dict(each.options),
@@ -268,14 +246,14 @@ def _print_json_error(
             "command": complete_command(typed, each.options, each.files),
         }
         for each in proposals
-        if _can_say(arguments, each.options)
+        if _has_flags(typed, each.options)
     ]
     shown = {"message": write_flags(message), "lines": list(map(write_flags, lines)), "suggestions": suggestions}
     echo_json("error", shown)
 
 
 def _stop(message: str, code: int, commands: Sequence[str] = (), *, lines: Sequence[str] = ()) -> NoReturn:
-    """Print what is wrong, and the commands that settle it if there are some; what users gave is made visible."""
-    said = [write_flags(f"allalike: {message}"), *map(write_flags, lines), *commands]
-    echo("\n".join(map(visible, said)), err=True)
+    """Print an error, and the commands that settle it, and exit."""
+    shown = [write_flags(f"allalike: {message}"), *map(write_flags, lines), *commands]
+    echo("\n".join(map(visible, shown)), err=True)
     sys.exit(code)

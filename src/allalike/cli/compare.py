@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
-from allalike.cli.console import bar_after_a_second, echo, notes_for_warnings, rows, spool_input, visible
+from allalike.cli.console import echo, progress_and_notes, rows, spool_input, visible
 from allalike.cli.discover import choose_label
-from allalike.cli.lists import echo_json, plain
+from allalike.cli.lists import echo_json
 from allalike.cli.options import command, list_notes, name_answers, name_engine, open_answers, option, take, write_flags
 from allalike.result.messages import say_counts
 
@@ -29,15 +29,7 @@ _MAX_DECIMALS = 7
 @take("Method")
 @option("-o", "--output", group="Output", help="CSV file for the table.")
 @take("Tables", "Overwrite", "Output", "Large data")
-def compare(
-    files: tuple[str, ...],
-    methods: str | None,
-    output: str | None,
-    overwrite: bool,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def compare(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Run all methods on FILES and rank them.
 
     With --gold they are ranked by their error, otherwise by their agreement with each other. FILES are as in 'allalike
@@ -47,92 +39,86 @@ def compare(
     from allalike.result.targets import table_output
     from allalike.sources import inputs_of
 
-    files = spool_input(files, options)
-    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+    files, output, overwrite = spool_input(files, options), options["output"], options["overwrite"]
+    with progress_and_notes({**options, "quiet": quiet}):
         answers, gold = open_answers(choose_label(name_answers(files, options), options["label"]), options)
         if output is not None:
             inputs = inputs_of(answers, options["gold"])
             table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before hours of work
-        known = {**gold, "seed": options["seed"], "ties": options["ties"]}
-        found = run(answers, methods=methods, engine=name_engine(options), **known)
-        table = found.rows
+        how = {**gold, **{name: options[name] for name in ("seed", "ties", "methods")}}
+        found = run(answers, engine=name_engine(options), **how)
         path = None if output is None else found.save(output, overwrite=overwrite, safe_csv=options["safe_csv"])
     if not quiet:
-        for line in list_notes(found.facts):
+        for line in _list_notes(found):
             echo(line, err=True)
-        if stopped := [row["method"] for row in table if row["converged"] is False]:
-            echo(
-                f"Note: stopped at the limit of rounds, and more may change the weights: {', '.join(stopped)}.",
-                err=True,
-            )
-        for row in table:
-            if row["converged"] is None:
-                echo(f"Note: {row['method']} failed: {visible(write_flags(row['note']))}", err=True)
     if as_json:
         agreement = {} if found.ranked_by == "error" else {"agreement": _list_matrices(found)}
         written = {} if path is None else {"file": str(path)}
-        echo_json("compare", {**found.summary, "methods": table, **agreement, **written})
+        echo_json("compare", {**found.summary, "methods": found.rows, **agreement, **written})
     elif not quiet:
-        echo("\n".join([*_text(found), *([] if path is None else ["", f"Written: {visible(path)}"])]))
+        echo("\n".join([*_draw(found), *([] if path is None else ["", f"Written: {visible(path)}"])]))
 
 
-def _list_matrices(found: Comparison) -> dict[str, dict[str, dict[str, float | None]]]:
+def _list_notes(found: Comparison) -> list[str]:
+    stopped = [row["method"] for row in found.rows if row["converged"] is False]
+    failed = [row for row in found.rows if row["converged"] is None]
+    return [
+        *list_notes(found.facts),
+        *([f"Note: stopped at the limit of rounds, before convergence: {', '.join(stopped)}."] if stopped else []),
+        *(f"Note: {row['method']} failed: {visible(write_flags(row['note']))}" for row in failed),
+    ]
+
+
+def _list_matrices(found: Comparison) -> dict[str, Any]:
     """Return how much each pair of methods agrees."""
-    names = list(found.agreement.index)
-    matrices = {measure: found.agreement[measure].to_numpy().tolist() for measure in ("same", "distance")}
-    return {
-        measure: {name: dict(zip(names, plain(row), strict=True)) for name, row in zip(names, matrix, strict=True)}
-        for measure, matrix in matrices.items()
-    }
+    return {measure: found.agreement[measure].T.to_dict() for measure in ("same", "distance")}
 
 
-def _text(found: Comparison) -> list[str]:
+def _draw(found: Comparison) -> list[str]:
     facts = found.facts
     lines = [f"{say_counts(*facts.counts)} ({facts.domain.name} labels, distance {facts.domain.distance})."]
     columns = {name: [row[name] for row in found.rows] for name in found.rows[0]}
-    shown = [["method", *columns["method"]]]
+    table: dict[str, Iterable[str]] = {"method": columns["method"]}
     if found.ranked_by == "error":
         tasks = count(len(next(iter(found.distances.values()))), "task")
         oracle = " OA knows the gold." if "oracle" in columns["verdict"] else ""
         head = [f"Error against the gold of {tasks}; change and RI against UA, negative is better.{oracle}"]
-        shown += [_right("error", _decimals(columns["error"])), _right("change %", _signed(columns["change"]))]
-        shown += [_right("RI %", _signed(columns["RI"])), ["verdict", *columns["verdict"]]]
-        do = "does" if tasks.startswith("1 ") else "do"
+        table |= {"error": _decimals(columns["error"]), "change %": _signed(columns["change"])}
+        table |= {"RI %": _signed(columns["RI"]), "verdict": columns["verdict"]}
         tail = [
             "",
             "worse: the error is larger than that of the best, by a paired t-test at 95 %.",
-            f"tie: {tasks} with gold {do} not show a difference; with more there may be one.",
+            f"tie: no difference on {tasks} with gold; with more there may be one.",
         ]
     else:
         head = [
             "No gold is given (--gold FILE): this is how much each method agrees with the others, on average.",
-            "Methods that agree may be wrong together.",
+            "Methods that agree may make the same errors.",
         ]
-        shown += [_right("same label", _shares(columns["same"])), _right("distance", _decimals(columns["distance"]))]
-        tail = _matrix(found)
-    shown.append(_right("seconds", [f"{value:.3f}" for value in columns["seconds"]]))
-    lines += [*head, "", rows(zip(*shown, strict=True)), *tail]
+        table |= {"same label": _shares(columns["same"]), "distance": _decimals(columns["distance"])}
+        tail = _draw_matrix(found)
+    table["seconds"] = [f"{value:.3f}" for value in columns["seconds"]]
+    lines += [*head, "", rows([tuple(table), *zip(*table.values(), strict=True)]), *tail]
     return [*lines, *(["", f"Not for such labels: {', '.join(facts.not_served)}."] if facts.not_served else [])]
 
 
-def _matrix(found: Comparison) -> list[str]:
+def _draw_matrix(found: Comparison) -> list[str]:
     """Show how much each pair of methods agrees, if there is room."""
-    matrix = _list_matrices(found)[found.ranked_by]
+    matrix = found.agreement[found.ranked_by]
     if not 2 < len(matrix) <= _MAX_MATRIX_METHODS:
         return []
     same = found.ranked_by == "same"
-    title = "Share of tasks with the same label:" if same else "Mean distance between truths:"
-    cells = (_shares if same else _decimals)([value for row in matrix.values() for value in row.values()])
-    columns = [_right(name, cells[place :: len(matrix)]) for place, name in enumerate(matrix)]
-    text = rows(zip(["", *matrix], *columns, strict=True))
+    title = "Share of tasks with the same label:" if same else "Mean distance between labels:"
+    cells = (_shares if same else _decimals)(matrix.to_numpy().ravel().tolist())
+    lines = [cells[place : place + len(matrix)] for place in range(0, len(cells), len(matrix))]
+    names = matrix.index.tolist()
+    text = rows([("", *names), *((name, *line) for name, line in zip(names, lines, strict=True))])
     fits = max(map(len, text.splitlines())) <= shutil.get_terminal_size().columns
     return ["", title, "", text] if fits else []
 
 
-def _right(title: str, cells: Iterable[str]) -> list[str]:
-    column = [title, *cells]
-    width = max(map(len, column))
-    return [cell.rjust(width) for cell in column]
+def _is_known(value: float | None) -> bool:
+    return value is not None and not math.isnan(value)
 
 
 def _signed(values: Iterable[float | None]) -> list[str]:
@@ -145,7 +131,7 @@ def _signed(values: Iterable[float | None]) -> list[str]:
 
 
 def _shares(values: Iterable[float | None]) -> list[str]:
-    return ["" if value is None else f"{100 * value:.1f} %" for value in values]
+    return [f"{100 * value:.1f} %" if value is not None and _is_known(value) else "" for value in values]
 
 
 def _decimals(values: Iterable[float | None]) -> list[str]:
@@ -155,7 +141,7 @@ def _decimals(values: Iterable[float | None]) -> list[str]:
     ['0.25', '', '12.50']
     """
     listed = list(values)
-    largest = max((value for value in listed if value is not None), default=0.0)
+    largest = max((value for value in listed if value is not None and _is_known(value)), default=0.0)
     digits = max(0, 3 - math.floor(math.log10(largest))) if largest else 0
     form = f".{digits}f" if digits <= _MAX_DECIMALS else ".3e"
-    return ["" if value is None else f"{value:{form}}" for value in listed]
+    return [f"{value:{form}}" if value is not None and _is_known(value) else "" for value in listed]

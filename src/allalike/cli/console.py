@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: lines, small tables, notes, and a bar while a run goes on."""
+"""The terminal: lines, tables, notes, and the progress of a run."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ from allalike.errors import (
 from allalike.readers.formats.places import spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 
 WIDTH = 80
-_MAX_ID = 24  # characters of an id that stands in a column; longer ones have a line of their own
-_GLUE = "\0"  # a space that is not to be broken at; no visible text has it
+_GLUE = "\0"  # a space at which no line is broken; no visible text contains it
 _FLAG = re.compile(r"\(--.*?\)")
+_NUMBER = re.compile(r"[-+<]?[\d,.]+(e[-+]?\d+)?( %)?|-?")
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
-_LONG_SECONDS = 90.0  # after which a run says what would be faster
 _typed: dict[str, str] = {}  # words of the command with secrets, and without them
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
 
 def visible(text: object) -> str:
-    r"""Write as an escape what a terminal would obey, or not show: control and format characters, and line breaks.
+    r"""Escape what a terminal would obey, or not show: control and format characters, and line breaks.
 
     The escapes are those of JSON, so that JSON stays what it is.
 
@@ -66,7 +65,7 @@ class UnheardError(OutputError):
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print lines, with whatever a terminal would obey made `visible`; a line break in an id must be so already."""
+    """Print lines, made `visible`; a line break in an id must be visible already."""
     _print("\n".join(map(visible, text.split("\n"))), err=err)
 
 
@@ -81,7 +80,7 @@ def _hide(text: str, *, err: bool = True) -> str:
     for word, hidden in _typed.items():
         for spelling in (word, visible(word), str(Path(word))):
             text = text.replace(spelling, hidden)
-    if not err:  # what goes to standard output is data, which stays as it is
+    if not err:  # standard output is data, which stays as it is
         return text
     for secret in sorted((each for word in _typed for each in find_secrets(word)), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -93,21 +92,15 @@ def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
     try:
         click.echo(text, err=err, color=color)
     except OSError as error:
-        if error.errno == errno.EPIPE and not err:  # whoever read has seen enough; click knows
+        if error.errno == errno.EPIPE and not err:  # the reader has seen enough; click handles it
             raise
         _replace("stderr" if err else "stdout")  # what is left to print would fail again at the end
         if not err:
             raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
 
 
-def ask(question: str) -> bool:
-    """Ask whoever sits at a terminal, on standard error; what is no yes is a no."""
-    echo(f"{question} [y/N]", err=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def replace_closed_streams() -> None:
-    """Put nothing in the place of standard streams that are closed, so that no file gets their numbers."""
+    """Replace standard streams that are closed, so that no file gets their numbers."""
     if sys.stdin is None:
         os.open(os.devnull, os.O_RDONLY)
     for name in ("stdout", "stderr"):
@@ -120,7 +113,7 @@ def _replace(name: str) -> None:
 
 
 def keep_whole(name: object) -> str:
-    r"""Write a name so that it is `visible`, and never broken by `fold`.
+    r"""Make a name `visible`, and let `fold` not break it.
 
     >>> keep_whole("ada b")
     'ada\x00b'
@@ -139,7 +132,7 @@ def fold(text: str, indent: str = "") -> list[str]:
 
 
 def shorten(text: object, most: int) -> str:
-    """Write a label so that it is `visible`, or its beginning, with dots that every terminal has.
+    """Return a `visible` label, or its beginning.
 
     >>> shorten("a long story", 8), shorten("short", 8)
     ('a lon...', 'short')
@@ -156,7 +149,7 @@ def note(text: str) -> None:
 
 
 class Line(NamedTuple):
-    """A line of text, and what in it people should see first: flags at its end, or all of it.
+    """A line of text: flags at its end are red on a terminal, and headings bold.
 
     >>> Line("ada", flags="few answers").bold
     False
@@ -168,48 +161,69 @@ class Line(NamedTuple):
 
 
 def show(lines: Iterable[Line]) -> None:
-    """Print lines, made `visible`; on a terminal some are bold and flags are red, unless NO_COLOR is set."""
-    coloured = _has_colours()
-    said = [_paint(line) if coloured else visible(line.text + line.flags) for line in lines]
-    _print("\n".join(said), color=coloured)
+    """Print lines, made `visible`, with colours on a terminal unless NO_COLOR is set."""
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    texts = []
+    for line in lines:
+        text, flags = visible(line.text), visible(line.flags)
+        text = click.style(text, bold=True) if coloured and line.bold else text
+        texts.append(text + (click.style(flags, fg="red") if coloured and flags else flags))
+    _print("\n".join(texts), color=coloured)
 
 
-def _paint(line: Line) -> str:
-    text, flags = visible(line.text), visible(line.flags)
-    return (click.style(text, bold=True) if line.bold else text) + (click.style(flags, fg="red") if flags else "")
+def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
+    """Format a table: the first column and words to the left, numbers to the right with equal decimals.
+
+    >>> print(rows([("worker", "error"), ("ada", 0.25), ("bob", 0.5)]))
+      worker  error
+      ada      0.25
+      bob      0.50
+    """
+    columns = []
+    for place, (head, *cells) in enumerate(zip(*table, strict=True)):
+        digits = max((len(f"{cell:.4g}".partition(".")[2]) for cell in cells if isinstance(cell, float)), default=0)
+        texts = [visible(head), *(_write_cell(cell, digits) for cell in cells)]
+        width = max(map(len, texts))
+        numeric = place and all(map(_NUMBER.fullmatch, texts[1:])) and any(texts[1:])
+        columns.append([text.rjust(width) if numeric else text.ljust(width) for text in texts])
+    return "\n".join(indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def _has_colours() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def _write_cell(cell: Any, digits: int) -> str:
+    if isinstance(cell, float):
+        return "-" if math.isnan(cell) else f"{cell:.{digits}f}"
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        return f"{cell:,}"
+    return "" if cell is None else visible(cell)
+
+
+# Progress.
 
 
 class Bar:
-    """The stage of a run on standard error, shown once it has taken a second.
+    """The progress of a run on standard error: a bar on a terminal, otherwise a line every half a minute.
 
-    ``faster`` is what to say of a run that takes minutes.
+    For a program that runs this one (`ALLALIKE_PROGRESS=json`), each step is a line of JSON.
     """
 
-    def __init__(self, faster: str = "") -> None:
+    def __init__(self) -> None:
         self.stage, self.done, self.total = "", 0, 0
-        self._faster = faster
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._show, daemon=True)
+        as_json = os.environ.get("ALLALIKE_PROGRESS") == "json"
+        run = self._print_json if as_json else self._show_bar if sys.stderr.isatty() else self._print_lines
+        self._thread = threading.Thread(target=run, daemon=True)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note of where the run is."""
+        """Note the progress of the run."""
         self.stage, self.done, self.total = stage, done, total
 
-    def start(self) -> None:
-        """Begin to wait."""
-        self._thread.start()
+    @property
+    def _texts(self) -> tuple[str, str]:
+        """The stage, and the amount that is done."""
+        limit = "at most " if self.stage == "round" else ""
+        return visible(STAGES.get(self.stage, self.stage)), f"{self.done:,} of {limit}{self.total:,}" * bool(self.total)
 
-    def stop(self) -> None:
-        """Take the bar away."""
-        self._stop.set()
-        self._thread.join()
-
-    def _show(self) -> None:
-        begun = time.monotonic()
+    def _show_bar(self) -> None:
         if self._stop.wait(_SECONDS_WITHOUT_BAR):
             return
         from rich.console import Console
@@ -219,158 +233,72 @@ class Bar:
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
             shown = progress.add_task("", count="", total=None)
             while not self._stop.wait(0.1):
-                if hint := self._hint(time.monotonic() - begun):
-                    progress.console.print(hint, markup=False, highlight=False)
-                progress.update(
-                    shown,
-                    description=self._what,
-                    completed=self.done,
-                    total=self.total or None,
-                    count=self._count,
-                )
+                stage, count = self._texts
+                progress.update(shown, description=stage, completed=self.done, total=self.total or None, count=count)
 
-    @property
-    def _what(self) -> str:
-        return visible(STAGES.get(self.stage, self.stage))
-
-    @property
-    def _count(self) -> str:
-        """What is done, of how much, as far as it is known."""
-        limit = "at most " if self.stage == "round" else ""
-        return f"{self.done:,} of {limit}{self.total:,}" if self.total else ""
-
-    def _hint(self, seconds: float) -> str:
-        """Say what would be faster, once, if the run has taken long."""
-        if seconds < _LONG_SECONDS:
-            return ""
-        faster, self._faster = self._faster, ""
-        return faster
-
-
-class ProgressLines(Bar):
-    """The stage of a run where no bar can be shown: a line every half a minute, lest it seem to hang."""
-
-    def _show(self) -> None:
+    def _print_lines(self) -> None:
         begun = time.monotonic()
         while not self._stop.wait(_SECONDS_WITHOUT_LINE):
-            seconds = time.monotonic() - begun
-            if hint := self._hint(seconds):
-                note(hint)
-            if self.stage:
-                count = self._count
-                echo(f"Still {self._what}{count and f': {count}'} ({seconds:,.0f} s).", err=True)
+            stage, count = self._texts
+            if stage:
+                echo(f"Still {stage}{count and f': {count}'} ({time.monotonic() - begun:,.0f} s).", err=True)
 
-
-class JsonLines(Bar):
-    """The stage of a run as lines of JSON, for a program that runs this one (`ALLALIKE_PROGRESS=json`)."""
-
-    def _show(self) -> None:
+    def _print_json(self) -> None:
         printed = None
         while not self._stop.wait(0.1):
             if self.stage and printed != (now := (self.stage, self.done, self.total)):
-                printed = now
-                progress = {"stage": self._what, "count": self._count, "done": self.done, "total": self.total}
+                printed, (stage, count) = now, self._texts
+                progress = {"stage": stage, "count": count, "done": self.done, "total": self.total}
                 echo(json.dumps({"progress": progress}), err=True)
 
-
-@contextmanager
-def bar_after_a_second(*, quiet: bool, faster: str = "") -> Iterator[None]:
-    """Show a bar on a terminal while this takes longer than a second, and elsewhere a line now and then.
-
-    ``faster`` is what to say of a run that takes minutes.
-    """
-    if quiet:
-        yield
-        return
-    kind = JsonLines if os.environ.get("ALLALIKE_PROGRESS") == "json" else Bar if sys.stderr.isatty() else ProgressLines
-    bar = kind(faster)
-    bar.start()
-    try:
-        with progress_callback(bar):
-            yield
-    finally:
-        bar.stop()
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the progress of what runs in this context."""
+        self._thread.start()
+        try:
+            with progress_callback(self):
+                yield
+        finally:
+            self._stop.set()
+            self._thread.join()
 
 
 @contextmanager
-def notes_for_warnings(*, quiet: bool, force: bool = False) -> Iterator[None]:
-    """Print a method's warnings as notes, and stop at answers that are hardly what was meant, unless forced to go on.
+def progress_and_notes(options: Mapping[str, Any], *, force: bool = False) -> Iterator[None]:
+    """Show the progress of a run, and print its warnings as notes, unless it should be quiet.
 
-    What is to be said of the answers and of names is in the summary.
+    Data warnings are errors, unless the run is forced to go on; notes on the data are in the summary.
     """
     with warnings.catch_warnings(record=True) as caught:
         for kind in (ConvergenceWarning, ReportWarning):
             warnings.simplefilter("always", kind)
-        warnings.simplefilter("ignore" if force else "error", DataWarning)
-        for said in (DataNote, AliasWarning):
-            warnings.simplefilter("ignore", said)
-        yield
-    if not quiet:
-        for warning in caught:
-            echo(f"Note: {visible(warning.message)}", err=True)
-
-
-def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
-    """Set a table in columns: words to the left, numbers to the right, and a dash where a number is not known.
-
-    >>> print(rows([("worker", "fault"), ("ada", 0.25), ("bob", 0.5)]))
-      worker  fault
-      ada      0.25
-      bob      0.50
-    """
-    listed = [list(row) for row in table]
-    columns = []
-    for cells in zip(*listed, strict=True):
-        numbers = isinstance(cells[-1], int | float)
-        digits = max((len(f"{cell:.4g}".partition(".")[2]) for cell in cells if isinstance(cell, float)), default=0)
-        texts = [_number(cell, digits) if isinstance(cell, float) else visible(cell) for cell in cells]
-        width = max(map(len, texts))
-        columns.append([text.rjust(width) if numbers else text.ljust(width) for text in texts])
-    return "\n".join(indent + "  ".join(line).rstrip() for line in zip(*columns, strict=True))
-
-
-def _number(value: float, digits: int) -> str:
-    return "-" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def tall_rows(table: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Set a table in columns, where a long id has a line of its own above the rest of its row; return lines by rows.
-
-    >>> tall_rows([("ada", "yes"), ("a name that is much too long", "no")])
-    [['  ada  yes'], ['  a name that is much too long', '       no']]
-    """
-    names = [visible(row[0]) for row in table]
-    texts = rows([(name if len(name) <= _MAX_ID else "", *row[1:]) for name, row in zip(names, table, strict=True)])
-    return [
-        [*([f"  {name}"] if len(name) > _MAX_ID else []), text]
-        for name, text in zip(names, texts.split("\n"), strict=True)
-    ]
-
-
-# Standard input: answers or gold that come through a pipe, named by a minus.
-
-
-_NAME = "-"
+        warnings.simplefilter("ignore" if force or options.get("force") else "error", DataWarning)
+        for listed in (DataNote, AliasWarning):
+            warnings.simplefilter("ignore", listed)
+        if options.get("quiet"):
+            yield
+            return
+        with Bar().shown():
+            yield
+    for warning in caught:
+        echo(f"Note: {visible(warning.message)}", err=True)
 
 
 def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tuple[Any, ...]:
-    """Put standard input into a file, and that in the place of the minus among files, or for the gold.
+    """Save standard input to a file, which replaces the minus among the files, or as the gold.
 
     >>> spool_input(("a.csv",), {"gold": None})
     ('a.csv',)
     """
     named = [*files, options.get("gold")]
-    if _NAME not in named:
+    if "-" not in named:
         return files
-    if named.count(_NAME) > 1:
+    if named.count("-") > 1:
         raise OptionError("Standard input (-) is named twice. It can be read once; give the other as a file.")
-    if sys.stdin is None:
-        raise OptionError("Standard input (-) is closed. Send answers: allalike discover - < answers.csv")
-    if sys.stdin.isatty():
-        raise OptionError(
-            "Standard input (-) is a terminal, which has no answers. Send them: allalike discover - < answers.csv"
-        )
+    if sys.stdin is None or sys.stdin.isatty():
+        state = "closed" if sys.stdin is None else "a terminal, which has no answers"
+        raise OptionError(f"Standard input (-) is {state}. Send answers: allalike discover - < answers.csv")
     path = spool(sys.stdin.buffer, click.get_current_context().with_resource(work_folder()), "standard input")
-    if options.get("gold") == _NAME:
+    if options.get("gold") == "-":
         options["gold"] = path
-    return tuple(path if name == _NAME else name for name in files)
+    return tuple(path if name == "-" else name for name in files)

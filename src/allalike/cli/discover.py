@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allalike._core.late import late_pattern
-from allalike.cli.console import Line, bar_after_a_second, echo, note, notes_for_warnings, show, spool_input, visible
-from allalike.cli.gates import find_large_error, leave_if
+from allalike.cli.console import Line, echo, note, progress_and_notes, show, spool_input, visible
+from allalike.cli.gates import check_error, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     OFF,
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
     from allalike.result.result import Result
 
-
-# Label columns: one, or several of which each gives a result of its own, or which are fields of one record.
-
+    Results = dict[str | None, tuple[Result, Sequence[Path]]]  # by the column of the labels, if there are several
 
 _MAX_NAME = 100  # characters of the name of a folder
 _DEVICES = late_pattern("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
+_RUN_OPTIONS = ("history", "screening", "seed", "ties", "min_confidence", "method", "engine", "use_gold")
+_SAVE_OPTIONS = ("to", "overwrite", "report", "safe_csv", "probabilities")
 
 
 def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
-    """Name the same answers once for each label column that is wanted, by its name or by a pattern.
+    """Return a scan for each label column that is wanted, by its name or by a pattern.
 
-    Where labels are records whose fields are not named, several columns are the fields of one.
+    If labels are records whose fields are not named, several columns are the fields of one.
 
     >>> from allalike.readers import scan
     >>> table = {"worker": ["ada"], "task": [1], "is.cat": ["x"], "is.dog": ["y"]}
@@ -61,39 +61,37 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
             f"--label {wanted[0]} names a column of labels, but in a matrix (--wide) all columns are. Choose some of"
             " them with --include and --exclude."
         )
-    names = [name for each in wanted for name in (_matching(source, each) if _is_pattern(each) else [each])]
-    names, domain = list(dict.fromkeys(names)), source.domain
+    names = list(dict.fromkeys(name for each in wanted for name in _find_matching(source, each)))
+    domain = source.domain
     if len(names) > 1 and domain and domain.record and domain.record.is_open and not field_names(domain):
         return [replace(source, domain=replace(domain, fields=names))]  # type: ignore[call-arg]
     return [replace(source, columns={**source.columns, "label": name}) for name in names]
 
 
 def choose_label(source: Scan, wanted: Sequence[str]) -> Scan:
-    """Name answers with the one label column that is wanted; several are refused."""
-    found = choose_labels(source, wanted)
-    if len(found) > 1:
-        listed = [each.columns["label"] for each in found]
+    """Return the scan of the one label column that is wanted; several are refused."""
+    sources = choose_labels(source, wanted)
+    if len(sources) > 1:
+        listed = [each.columns["label"] for each in sources]
         raise InputError(
-            f"These are {len(found)} columns of labels: {', '.join(map(repr, listed))}. Compare methods on one of them"
-            " at a time.",
+            f"These are {len(sources)} columns of labels: {', '.join(map(repr, listed))}. Compare methods on one of"
+            " them at a time.",
             columns={"label": listed[0]},
         )
-    return found[0]
+    return sources[0]
 
 
-def _is_pattern(name: str) -> bool:
-    return "*" in name or "?" in name
-
-
-def _matching(source: Scan, pattern: str) -> list[str]:
-    """Return the columns that a pattern means, or itself if a column is called so."""
-    table = source.table()
+def _find_matching(source: Scan, pattern: str) -> list[str]:
+    """Return the columns that match a pattern; a name without wildcards, or of a column, is itself."""
+    if not ("*" in pattern or "?" in pattern):
+        return [pattern]
+    table = source.open()
     if pattern in table.names:
         return [pattern]
-    others = [name for name in table.names if name not in source.columns.values()]
     form = pattern.replace("[", "[[]")  # which names have, and patterns of ours have not
-    if found := [name for name in others if fnmatchcase(name, form)]:
-        return found
+    others = [name for name in table.names if name not in source.columns.values()]
+    if names := [name for name in others if fnmatchcase(name, form)]:
+        return names
     raise ColumnError(
         f"{table.where} has no column like {pattern!r}. It has: {', '.join(map(repr, table.names))}.",
         columns={"label": None},
@@ -101,34 +99,24 @@ def _matching(source: Scan, pattern: str) -> list[str]:
 
 
 def name_folders(names: Sequence[str]) -> list[str]:
-    """Make a folder's name of each column's, such as every file system can have, and none twice.
+    """Return the name of a folder for each column, valid on every file system and different from all others.
 
     >>> name_folders(["Answer.emotion", "is it/a cat?", "IS it:a cat ", "..", "con"])
     ['Answer.emotion', 'is it_a cat', 'IS it_a cat-2', 'column', 'con_']
     """
-    folders: dict[str, None] = {}
+    folders: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w .+@=,()-]", "_", name)[:_MAX_NAME].strip(" ._") or "column"
         plain = f"{plain}_" if _DEVICES.fullmatch(plain) else plain
-        taken, number, folder = {each.casefold() for each in folders}, 2, plain
-        while folder.casefold() in taken:
+        number, folder = 2, plain
+        while folder.casefold() in map(str.casefold, folders):
             folder, number = f"{plain}-{number}", number + 1
-        folders[folder] = None
-    return list(folders)
-
-
-_FAST = ("UA", "P-TD", "iP-TD")
+        folders.append(folder)
+    return folders
 
 
 @command()
-@option(
-    "-o",
-    "--output",
-    group="Output",
-    default="allalike-out",
-    help="Output folder.",
-    show_default=True,
-)
+@option("-o", "--output", group="Output", default="allalike-out", help="Output folder.", show_default=True)
 @option(
     "--method",
     group="Method",
@@ -144,27 +132,12 @@ _FAST = ("UA", "P-TD", "iP-TD")
 @option("--no-use-gold", "use_gold", group="Gold", help="Only measure the error on gold.", **OFF)
 @option("--fail-above", group="Output", type=float, help="Exit with code 3 if the error on gold is above, such as 0.1.")
 @option(
-    "--min-confidence",
-    group="Method",
-    type=float,
-    help="Minimum confidence, from 0 to 1; labels below stay empty.",
+    "--min-confidence", group="Method", type=float, help="Minimum confidence, from 0 to 1; labels below stay empty."
 )
-@option(
-    "--format",
-    "file_format",
-    group="Output",
-    default="csv",
-    help="Format of the tables: csv or parquet.",
-    show_default=True,
-)
+@take("Format")
 @option("--block-list", group="Output", help="File for the ids of workers to exclude, one per line.")
 @option("--to", group="Output", multiple=True, help="Tool to write labels for; see 'allalike list formats'.")
-@option(
-    "--probabilities",
-    group="Output",
-    is_flag=True,
-    help="Also write the probability of each class.",
-)
+@option("--probabilities", group="Output", is_flag=True, help="Also write the probability of each class.")
 @option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
 @option(
     "--no-save-answers",
@@ -186,36 +159,28 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     """
     files = spool_input(files, options)
     _check_options(options)
-    options |= {"engine": name_engine(options), "quiet": quiet}
-    fast = options["method"].partition("(")[0].strip() in _FAST
-    bar = bar_after_a_second(quiet=quiet, faster="" if fast else "Faster, and less accurate: --method iP-TD.")
-    with notes_for_warnings(quiet=quiet, force=options["force"]), bar:
+    options |= {"engine": name_engine(options), "quiet": quiet, "typed": ()}
+    results: Results = {}
+    failed: dict[str, str] = {}
+    with progress_and_notes(options):
         sources = choose_labels(name_answers(files, options), options["label"])
-        found: Found = {}
-        failed: dict[str, str] = {}
         if len(sources) == 1:
             options["typed"] = find_typed()
-            found[None] = _run(sources[0], options["output"], options)
+            results[None] = _run(sources[0], options["output"], options)
         else:
-            found, failed = _run_each(sources, options)
+            results, failed = _run_each(sources, options)
     if not quiet:
-        _print_notes(found)
-        if options["safe_csv"]:
-            note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
+        _print_notes(results, safe_csv=options["safe_csv"])
     if as_json:
-        records = {name: {**result.summary, "files": list(map(str, paths))} for name, (result, paths) in found.items()}
+        records = {name: {**result.summary, "files": [*map(str, paths)]} for name, (result, paths) in results.items()}
         echo_json("discover", records.get(None, {"results": records, "failed": failed}))
     elif not quiet:
-        _print_screens(found)
+        _print_screens(results)
+    for name, reason in failed.items():
+        echo(f"allalike: the labels in {visible(repr(name))} have no result. {visible(write_flags(reason))}", err=True)
     if failed:
-        for name, reason in failed.items():
-            echo(
-                f"allalike: the labels in {visible(repr(name))} have no result. {visible(write_flags(reason))}",
-                err=True,
-            )
         click.get_current_context().exit(2)
-    for result, _ in found.values():
-        leave_if(find_large_error(result.summary, options["fail_above"]))
+    leave_if(*(check_error(result.summary, options["fail_above"]) for result, _ in results.values()))
 
 
 def _check_options(options: dict[str, Any]) -> None:
@@ -229,45 +194,31 @@ def _check_options(options: dict[str, Any]) -> None:
         raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
     make(options["method"], METHODS, "method")
     if options["fail_above"] is not None and options["gold"] is None:
-        raise OptionError(f"--fail-above {options['fail_above']:g} needs known truths. Name their file with --gold.")
-
-
-Found = dict[str | None, tuple["Result", "Sequence[Path]"]]  # by the column of the labels, if there are several
+        raise OptionError(f"--fail-above {options['fail_above']:g} needs gold labels. Name their file with --gold.")
 
 
 def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
-    """Find the truths of one label column, and write them."""
+    """Estimate the labels of one column, and write them."""
     from allalike._core.system.progress import report
     from allalike.discover import discover as run
 
     _check_output(source, folder, options)
     answers, gold = open_answers(source, options)
-    named = ("history", "screening", "seed", "ties", "min_confidence", "method", "engine", "use_gold")
-    result = run(answers, **gold, **{name: options[name] for name in named})
-    result = replace(result, command=options.get("typed", ()))
+    result = run(answers, **gold, **{name: options[name] for name in _RUN_OPTIONS})
+    result = replace(result, command=options["typed"])
     report("saving")
-    how = {
-        "format": options["file_format"],
-        **{name: options[name] for name in ("to", "overwrite", "report", "safe_csv", "probabilities")},
-        "answers": options["save_answers"],
-    }
-    listed = _save_block_list(result, options)  # first, for where it cannot be written nothing is
+    how = {name: options[name] for name in _SAVE_OPTIONS}
+    how |= {"format": options["file_format"], "answers": options["save_answers"]}
+    listed = []
+    if (path := options["block_list"]) is not None:  # first, for where it cannot be written nothing is
+        if not result.save_block_list(path, overwrite=options["overwrite"]) and not options["quiet"]:
+            note(f"Note: no worker needs to be excluded; {visible(path)} is empty.")
+        listed.append(Path(path))
     return result, [*result.save(folder, **how), *listed]
 
 
-def _save_block_list(result: Result, options: dict[str, Any]) -> list[Path]:
-    """Write the ids of workers to exclude, if that was asked for."""
-    path = options["block_list"]
-    if path is None:
-        return []
-    blocked = result.save_block_list(path, overwrite=options["overwrite"])
-    if not blocked and not options["quiet"]:
-        note(f"Note: no worker needs to be excluded; {visible(path)} is empty.")
-    return [Path(path)]
-
-
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
-    """Refuse an output that must not be, before hours of work."""
+    """Refuse an output folder that must not be written, before hours of work."""
     from allalike.result.targets import REPORT, find_writers, result_names, result_output, written_names
     from allalike.sources import inputs_of
 
@@ -280,48 +231,42 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     output.check([*result_names(options["file_format"]), *further])
 
 
-def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Found, dict[str, str]]:
-    """Find the truths of one label column after the other; return also why some have none."""
-    if options["block_list"] is not None:
-        raise UnsupportedError("--block-list is for one column of labels, but --label names several. Name one of them.")
-    if options["gold"] is not None:
-        raise UnsupportedError(
-            "--gold is for one column of labels, but --label names several. Give it with one of them."
-        )
+def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Results, dict[str, str]]:
+    """Estimate the labels of one column after the other; return also why some have none."""
     from allalike.result.targets import result_output
 
+    for name in ("block_list", "gold"):
+        if options[name] is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise UnsupportedError(f"{flag} is for one column of labels, but --label names several. Name one of them.")
     result_output(options["output"])  # which may be no folder at all
     names = [source.columns["label"] for source in sources]
-    folders = dict(zip(names, name_folders(names), strict=True))
-    targets = {name: str(Path(options["output"]) / folders[name]) for name in names}
-    found: Found = {}
+    targets = [str(Path(options["output"]) / folder) for folder in name_folders(names)]
+    for source, target in zip(sources, targets, strict=True):
+        _check_output(source, target, options)
+    results: Results = {}
     failed: dict[str, str] = {}
-    for name, source in zip(names, sources, strict=True):
-        _check_output(source, targets[name], options)
-    for name, source in zip(names, sources, strict=True):
+    for name, source, target in zip(names, sources, targets, strict=True):
         try:
-            found[name] = _run(source, targets[name], options)
+            results[name] = _run(source, target, options)
         except (AllalikeError, DataWarning) as error:
             failed[name] = str(error.args[0]) if isinstance(error, InputError) else str(error)
-    return found, failed
+    return results, failed
 
 
-def _print_notes(found: Found) -> None:
-    for name, (result, _) in found.items():
-        heading = [] if name is None else [f"{visible(name)}:"]
-        for line in [*heading, *list_notes(Summary.from_dict(result.summary))]:
+def _print_notes(results: Results, *, safe_csv: bool) -> None:
+    for name, (result, _) in results.items():
+        for line in [*([] if name is None else [f"{visible(name)}:"]), *list_notes(Summary.from_dict(result.summary))]:
             note(line)
+    if safe_csv:
+        note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
 
 
-def _print_screens(found: Found) -> None:
+def _print_screens(results: Results) -> None:
     from allalike.cli.screen import draw_screen
 
-    context = click.get_current_context().find_root()
-    known = context.command.commands if isinstance(context.command, click.Group) else ()
     lines: list[Line] = []
-    for name, (result, paths) in found.items():
-        lines += [Line("")] if lines else []
-        if name is not None:
-            lines += [Line(visible(name), bold=True), Line("-" * len(visible(name)))]
-        lines += draw_screen(result, paths, typed=result.command, known=known)
+    for name, (result, paths) in results.items():
+        heading = [] if name is None else [Line(visible(name), bold=True), Line("-" * len(visible(name)))]
+        lines += [*([Line("")] if lines else []), *heading, *draw_screen(result, paths, typed=result.command)]
     show(lines)

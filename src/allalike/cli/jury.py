@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from allalike.cli.console import (
     WIDTH,
     Line,
-    bar_after_a_second,
     fold,
     keep_whole,
     note,
-    notes_for_warnings,
+    progress_and_notes,
     rows,
     shorten,
     show,
@@ -21,7 +20,7 @@ from allalike.cli.console import (
     visible,
 )
 from allalike.cli.discover import choose_label
-from allalike.cli.gates import check_gates, find_failures, leave_if, take_gate_options
+from allalike.cli.gates import check_panel, check_panel_options, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     command,
@@ -57,8 +56,10 @@ _KNOWN = (
     *("quorum", "order", "verdicts_name", "sample", "tie", "verdicts"),
 )
 _N_JUDGES = 8  # that are shown
-_WIDTH, _GAP = 7, 2  # characters of a number, and between columns
 _HEADS = {
+    "error_rate": "error",
+    "rmse": "rmse",
+    "mean_error": "mean error",
     "accuracy": "known right",
     "known_rmse": "known",
     "known_distance": "known",
@@ -66,7 +67,6 @@ _HEADS = {
     "weight": "weight",
     "cost_per_correct": "per correct",
 }
-_MARKS = ("shared errors", "smallest panel")
 _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 
 
@@ -96,17 +96,11 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @option("--sample", group="Panel", help="Column that numbers repeated samples of a judge, such as epoch.")
 @option("--tie", group="Panel", help="Label that means a tie (default: tie, draw, equal, ...).")
 @option("--verdicts", group="Panel", help="Labels that are verdicts, such as A,B,tie; others are unreadable.")
-@take_gate_options
+@option("--fail-under", group="Output", type=float, help="Exit with code 3 if the rate (--positive) is below, as 0.9.")
+@option("--fail-if-drift", group="Output", is_flag=True, help="Exit with code 3 if a judge changed (--baseline).")
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
 @option("--min-confidence", group="Method", type=float, help="Confidence below which the panel abstains, 0 to 1.")
-@option(
-    "--format",
-    "file_format",
-    group="Output",
-    default="csv",
-    help="Format of tables: csv or parquet.",
-    show_default=True,
-)
+@take("Format")
 @option("--report", group="Output", is_flag=True, help="Also write report.html.")
 @take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
@@ -123,71 +117,55 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
 
     files = spool_input(files, options)
     check_choice(options["file_format"], FORMATS, "--format")
-    prices = _name_prices(options["prices"], options["price"])
-    check_gates(options)
-    with notes_for_warnings(quiet=quiet, force=options["force"]), bar_after_a_second(quiet=quiet):
+    prices = _read_prices(options["prices"], options["price"])
+    check_panel_options(options)
+    with progress_and_notes({**options, "quiet": quiet}):
         source = choose_label(name_answers(files, options), options["label"])
-        _check_output(source, options, wants_page=options["report"])
+        _check_output(source, options)
         answers, gold = open_answers(source, options)
-        known = {name: options[name] for name in _KNOWN}
-        known |= {name: options[name] or None for name in ("positive", "humans")}
-        panel = run(answers, **gold, **known, prices=prices, engine=name_engine(options))
+        how = {name: options[name] for name in _KNOWN}
+        how |= {name: options[name] or None for name in ("positive", "humans")}
+        panel = run(answers, **gold, **how, prices=prices, engine=name_engine(options))
         panel = replace(panel, result=replace(panel.result, command=find_typed()))
         report("saving")
-        how = {"format": options["file_format"], "report": options["report"]}
-        how |= {name: options[name] for name in ("overwrite", "safe_csv")}
-        paths = panel.save(options["output"], **how)
+        saved = {name: options[name] for name in ("report", "overwrite", "safe_csv")}
+        paths = panel.save(options["output"], format=options["file_format"], **saved)
     if not quiet:
         for line in list_notes(Summary.from_dict(panel.summary)):
             note(line)
     if as_json:
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
-        show([Line(line) for line in draw_panel(panel, paths, _propose_rate(panel))])
-    leave_if(find_failures(panel.summary["panel"], options))
+        show([Line(line) for line in draw_panel(panel, paths)])
+    leave_if(check_panel(panel.summary["panel"], options))
 
 
 next(option for option in jury.params if option.name == "missing").default = "drop"  # and counted as unreadable
 
 
-def _name_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
+def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those of single judges, which take precedence."""
     from allalike.result.prices import read_prices
 
     if path is None and not single:
         return None
-    pairs = [each.rpartition("=") for each in single]
-    for each, (judge, _, _) in zip(single, pairs, strict=True):
-        if not judge:
-            raise OptionError(f"--price is {each!r}. Write it as --price judge=0.002 .")
-    own = read_prices({judge: price for judge, _, price in pairs})
-    return {**({} if path is None else read_prices(path)), **own}
+    pairs = {judge: price for judge, _, price in (each.rpartition("=") for each in single)}
+    if "" in pairs:
+        raise OptionError(f"--price is {pairs['']!r}. Write it as --price judge=0.002 .")
+    return {**({} if path is None else read_prices(path)), **read_prices(pairs)}
 
 
-def _check_output(source: Any, options: dict[str, Any], *, wants_page: bool) -> None:
+def _check_output(source: Any, options: dict[str, Any]) -> None:
     """Refuse an output folder that must not be written, before hours of work."""
     from allalike.result.targets import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))
     output = result_output(options["output"], inputs=inputs, overwrite=options["overwrite"])
-    output.check([*result_names(options["file_format"]), *([REPORT] if wants_page else [])])
+    output.check([*result_names(options["file_format"]), *([REPORT] if options["report"] else [])])
 
 
-def _propose_rate(panel: Panel) -> list[str]:
-    """Name the command that estimates the rate of a label, for verdicts of two classes without one."""
-    from allalike.panels.jury import find_positive
-
-    encoding, typed = panel.run.encoding, panel.result.command
-    if panel.panel_summary.rate is not None or not encoding.nominal or encoding.n_labels != 2 or "--order" in typed:
-        return []
-    positive = find_positive(encoding) or encoding.vocabulary[0]
-    known = {} if panel.run.n_gold else {"gold": "gold.csv"}
-    command = complete_command(typed, {**known, "positive": positive})
-    return ["", f"Share of tasks that are {visible(positive)}, corrected for errors:", f"  {visible(command)}"]
-
-
-def draw_panel(panel: Panel, paths: Sequence[Path], further: Sequence[str] = ()) -> list[str]:
+def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
     """Return the lines of the screen: messages, judges, coverage, a further command, and the files.
 
     >>> import allalike
@@ -196,34 +174,45 @@ def draw_panel(panel: Panel, paths: Sequence[Path], further: Sequence[str] = ())
     '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
     lines = [line for remark in panel.messages for line in fold(dress(remark), "  ")]
-    lines += ["", *_judge_lines(panel), *_level_lines(panel), *further]
+    lines += ["", *_draw_judges(panel), *_draw_coverage(panel), *_propose_rate(panel)]
     return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
 
 
-def _judge_lines(panel: Panel) -> list[str]:
+def _draw_judges(panel: Panel) -> list[str]:
     error = panel.judges.columns[2]
     table = panel.judges.sort_values(error, kind="stable")
-    names = {error: "error" if error == "error_rate" else error, **_HEADS}
-    if "price" in table:
-        del names["weight"]  # for which there is no room
-    shown = [name for name in names if name in table and table[name].notna().any()]
-    widths = {name: max(len(names[name]), _WIDTH) for name in shown}
-    ids = WIDTH - sum(width + _GAP for width in widths.values()) - len(" ".join(_MARKS)) - 4 * _GAP
-    heads = [names[name].rjust(width) for name, width in widths.items()]
-    lines: list[tuple[object, ...]] = [("judge", *heads, *_MARKS)]
-    for row in table.head(_N_JUDGES).to_dict("records"):
-        numbers = [f"{row[name]:.3g}".rjust(width) for name, width in widths.items()]
-        marks = row["shared_error_group"], "yes" if row["in_smallest_panel"] else ""
-        lines.append((shorten(row["worker"], ids), *numbers, *marks))
+    hidden = "weight" if "price" in table else ""  # for which there is no room
+    names = [name for name in _HEADS if name in table and name != hidden and table[name].notna().any()]
+    shown = table.head(_N_JUDGES).to_dict("records")
+    cells: list[tuple[object, ...]] = [(*(_HEADS[name] for name in names), "shared errors", "smallest panel")]
+    for row in shown:
+        numbers = (f"{row[name]:.3g}" for name in names)
+        cells.append((*numbers, row["shared_error_group"], "yes" if row["in_smallest_panel"] else ""))
+    most = WIDTH - max(map(len, rows([("", *line) for line in cells]).splitlines()))
+    judges = ["judge", *(shorten(row["worker"], most) for row in shown)]
+    lines = [(judge, *line) for judge, line in zip(judges, cells, strict=True)]
     more = len(table) - _N_JUDGES
     return [*rows(lines).splitlines(), *([f"... and {more:,} more (see the table of judges)"] if more > 0 else [])]
 
 
-def _level_lines(panel: Panel) -> list[str]:
+def _draw_coverage(panel: Panel) -> list[str]:
     levels = [each for each in panel.panel_summary.coverage or () if each.level in _LEVELS]
     lines: list[tuple[object, ...]] = [("confidence", "tasks", "expected right", "known right")]
     for each in levels:
         shares = each.share, each.expected, each.accuracy
-        cells = ["-" if share is None else f"{100 * share:.1f} %" for share in shares]
-        lines.append((f"from {each.level:g}", *cells))
-    return ["", *(visible(line) for line in rows(lines).splitlines())] if levels else []
+        lines.append((f"from {each.level:g}", *("-" if share is None else f"{100 * share:.1f} %" for share in shares)))
+    return ["", *rows(lines).splitlines()] if levels else []
+
+
+def _propose_rate(panel: Panel) -> list[str]:
+    """Name the command that estimates the rate of a label, for verdicts of two classes without one."""
+    from allalike.panels.jury import find_positive
+
+    encoding, typed = panel.run.encoding, panel.result.command
+    proposed = typed and "--order" not in typed and encoding.nominal and encoding.n_labels == 2
+    if panel.panel_summary.rate is not None or not proposed:
+        return []
+    positive = find_positive(encoding) or encoding.vocabulary[0]
+    gold = {} if panel.run.n_gold else {"gold": "gold.csv"}
+    command = complete_command(typed, {**gold, "positive": positive})
+    return ["", f"Share of tasks that are {visible(positive)}, corrected for errors:", f"  {visible(command)}"]

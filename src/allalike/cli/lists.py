@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike.cli.console import echo, notes_for_warnings, rows
+from allalike.cli.console import echo, rows
 from allalike.errors import OptionError
 
 if TYPE_CHECKING:
@@ -37,88 +37,76 @@ def list_(what: str, name: str | None) -> None:
     """
     if name is not None and what != "schemas":
         raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
-    with notes_for_warnings(quiet=False):
-        echo(_schema(name) if what == "schemas" else _LISTS[what]())
+    if what == "schemas":
+        _print_schemas(name)
+        return
+    for title, table in _LISTS[what]().items():
+        echo(title + "\n" + rows(table) if title else rows(table, indent=""))
 
 
-def _methods() -> str:
+def _list_methods() -> dict[str, Any]:
     from allalike.methods import METHODS
 
-    return rows([(name, method.summary) for name, method in METHODS.everything().items()], indent="")
+    return {"": [(name, method.summary) for name, method in METHODS.everything().items()]}
 
 
-def _domains() -> str:
+def _list_domains() -> dict[str, Any]:
     from allalike.domains import DOMAINS
 
-    lines = [
-        (
-            name,
-            domain.summary,
-            f"distances: {', '.join(domain.distances)}",
-            f"rules: {', '.join(rule.name for rule in domain.rules)}",
-        )
-        for name, domain in DOMAINS.everything().items()
-    ]
-    return rows(lines, indent="")
+    lines = []
+    for name, domain in DOMAINS.everything().items():
+        rules = ", ".join(rule.name for rule in domain.rules)
+        lines.append((name, domain.summary, f"distances: {', '.join(domain.distances)}", f"rules: {rules}"))
+    return {"": lines}
 
 
-def _rules() -> str:
+def _list_rules() -> dict[str, Any]:
     from allalike.domains.rule_table import RULES
 
     lines: dict[tuple[str, str], list[str]] = {}
     for name, domains in RULES.items():
         for domain, rule in domains.items():
             lines.setdefault((name, rule.summary), []).append(domain)
-    return rows([(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()], indent="")
+    return {"": [(name, ", ".join(domains), summary) for (name, summary), domains in lines.items()]}
 
 
-def _formats() -> str:
-    from allalike.readers.formats.endings import ENDINGS
+def _list_formats() -> dict[str, Any]:
     from allalike.readers.tools import TOOLS
     from allalike.result.writers import WRITERS
 
-    formats = {ending: what for what, endings in _FORMATS.items() for ending in endings}
-    known: dict[str, list[str]] = {}
-    for ending in filter(formats.get, ENDINGS):  # others are known only to be refused
-        known.setdefault(formats[ending], []).append(ending)
-    tools = [(name, tool.title, tool.summary) for name, tool in sorted(TOOLS.everything().items())]
-    written = [
-        (name, each.summary, ", ".join(each.kinds) or "all types") for name, each in WRITERS.everything().items()
-    ]
-    parts: dict[str, Any] = {
-        "Files by their endings:": [(" ".join(endings), what) for what, endings in known.items()],
-        "Exports of tools (--tool); 'plain' reads a file as it is:": tools,
-        "Written for tools (--to), and the label types:": written,
+    written = WRITERS.everything().items()
+    return {
+        "Files by their endings:": [(" ".join(endings), what) for what, endings in _FORMATS.items()],
+        "Exports of tools (--tool); 'plain' reads a file as it is:": [
+            (name, tool.title, tool.summary) for name, tool in sorted(TOOLS.everything().items())
+        ],
+        "Written for tools (--to), and the label types:": [
+            (name, each.summary, ", ".join(each.kinds) or "all types") for name, each in written
+        ],
     }
-    return "\n".join(line for title, table in parts.items() for line in (title, rows(table)))
 
 
-def _schema(name: str | None) -> str:
+_LISTS = {"methods": _list_methods, "domains": _list_domains, "rules": _list_rules, "formats": _list_formats}
+
+
+def _print_schemas(name: str | None) -> None:
     from allalike.cli.schemas import SCHEMAS, make_schema
     from allalike.result.summary import name_schema
 
-    return "\n".join(map(name_schema, SCHEMAS)) if name is None else json.dumps(make_schema(name), indent=2)
-
-
-_LISTS = {"methods": _methods, "domains": _domains, "rules": _rules, "formats": _formats}
+    echo("\n".join(map(name_schema, SCHEMAS)) if name is None else json.dumps(make_schema(name), indent=2))
 
 
 def echo_json(command: str, record: Mapping[str, Any]) -> None:
     """Print a record as JSON that names its schema; numbers that are not finite are null."""
     from allalike.result.summary import name_schema
 
-    told = plain({"schema": name_schema(command), **record})
-    echo(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+    named = _plain({"schema": name_schema(command), **record})
+    echo(json.dumps(named, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def plain(value: Any) -> Any:
-    """Return what JSON can hold.
-
-    >>> plain({"error": float("nan"), "tied": [1, 2.5]})
-    {'error': None, 'tied': [1, 2.5]}
-    """
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
     from allalike.result.summary import Summary
 
-GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data")
-_ALL, _MORE, _MAX_BRIEF = "allalike.help_all", "Show all options.", 20
+GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data", "Options")
+_ALL, _MAX_BRIEF = "allalike.help_all", 20
 _MAIN = (  # options that a short help lists
     *("domain", "worker", "task", "label", "wide", "gold", "method", "methods", "min_confidence", "output", "as_json"),
     *("force", "engine", "help", "help_all", "by", "positive", "baseline", "fail_under", "prices"),
@@ -57,21 +57,16 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those without a group last."""
-        brief = self.has_more and not ctx.meta.get(_ALL)
-        listed: dict[str, list[tuple[str, str]]] = {}
+        brief = len(self.params) > _MAX_BRIEF and not ctx.meta.get(_ALL)
+        listed: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record and (not brief or param.name in _MAIN):
-                listed.setdefault(getattr(param, "group", "Options"), []).append(record)
-        for group in (*GROUPS, "Options"):
-            if group in listed:
+                listed[getattr(param, "group", "Options")].append(record)
+        for group, records in listed.items():
+            if records:
                 with formatter.section(group):
-                    formatter.write_dl(listed[group])
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there are more options than a short help should list."""
-        return len(self.params) > _MAX_BRIEF
+                    formatter.write_dl(records)
 
 
 def _print_all(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -105,13 +100,23 @@ def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         made: click.Command = click.command(name, cls=Command, **{"no_args_is_help": True, **how})(function)
-        if isinstance(made, Command) and made.has_more:
-            made.params.append(
-                Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all, help=_MORE)
-            )
+        if len(made.params) > _MAX_BRIEF:
+            all_: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _print_all}
+            made.params.append(Option(["--help-all"], help="Show all options.", **all_))
         return made
 
     return decorate
+
+
+def lists(print_list: Callable[[], None], what: str) -> Callable[..., Any]:
+    """Give a command the option --list, which prints a list and ends."""
+
+    def run(context: click.Context, _: click.Parameter, asked: bool) -> None:
+        if asked:
+            print_list()
+            context.exit()
+
+    return option("--list", is_flag=True, is_eager=True, expose_value=False, callback=run, help=f"List the {what}.")
 
 
 _FLAG: dict[str, Any] = {"is_flag": True}
@@ -166,14 +171,19 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--seed": ("Random seed for breaking ties.", {"type": int, "default": 0, **_SHOWN}),
         "--ties": ("Ties: random (by the seed) or first.", {"default": "random", **_SHOWN}),
     },
+    "Format": {
+        "--format": ("Format of the tables: csv or parquet.", {"default": "csv", **_SHOWN}),
+    },
     "Tables": {
         "--safe-csv": ("Put an apostrophe before texts that a spreadsheet takes for formulas.", _FLAG),
     },
     "Overwrite": {
         "--overwrite": ("Replace files that allalike did not write. Inputs are never replaced.", _FLAG),
     },
-    "Output": {
+    "Json": {
         "--json": ("Print the summary as JSON on standard output.", _FLAG),
+    },
+    "Quiet": {
         "--quiet": ("Print errors only (and JSON, with --json).", _FLAG),
     },
     "Large data": {
@@ -183,11 +193,11 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--spark-master": ("Address of Spark, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
     },
 }
-_NAMES = {"--json": ("--json", "as_json"), "--quiet": ("-q", "--quiet")}
+_NAMES = {"--json": ("--json", "as_json"), "--quiet": ("-q", "--quiet"), "--format": ("--format", "file_format")}
 
 
 def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of groups, and perhaps FILES.
+    """Give a command the options of groups, and perhaps FILES; *Output* is --json and --quiet.
 
     >>> made = click.command(cls=Command)(take("Large data", files=True)(lambda **options: None))
     >>> [parameter.name for parameter in made.params]
@@ -195,9 +205,10 @@ def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Ca
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        declared = [(group, *each) for group in groups for each in _DECLARED[group].items()]
+        parts = [part for group in groups for part in (("Json", "Quiet") if group == "Output" else (group,))]
+        declared = [(group, *each) for group in parts for each in _DECLARED[group].items()]
         for group, name, (text, how) in reversed(declared):
-            shown = "Output" if group in ("Tables", "Overwrite") else group
+            shown = group if group in GROUPS else "Output"
             function = option(*_NAMES.get(name, (name,)), group=shown, help=text, **how)(function)
         return click.argument("files", nargs=-1, required=True)(function) if files else function
 

@@ -175,64 +175,6 @@ class ExplainedWorker(Section, kw_only=True):
     disagreements: _Rows
 
 
-class SimulatedCrowd(Section):
-    """The crowd that `allalike simulate` sampled, and the files that it wrote."""
-
-    model: str
-    domain: str
-    answers: int
-    workers: int
-    tasks: int
-    seed: int
-    mean_fault: float
-    files: tuple[str, ...]
-
-
-class DatasetFacts(Section, kw_only=True):
-    """A public data set."""
-
-    name: str
-    summary: str
-    domain: str
-    answers: int | None = None
-    workers: int | None = None
-    tasks: int | None = None
-    gold: int | None = None
-
-
-class ListedDataset(DatasetFacts, kw_only=True):
-    """A public data set, its source, and whether its files are on this machine."""
-
-    source: str
-    here: bool
-
-
-class ListedDatasets(Section):
-    """All public data sets."""
-
-    datasets: tuple[ListedDataset, ...]
-
-
-class DataSetFacts(Section, kw_only=True):
-    """A source of public data sets: its authors, its licence, and where its files are."""
-
-    name: str
-    domain: str
-    citation: str
-    licence: str
-    sha256: str
-    repo: str
-    commit: str
-    root: str
-    note: str
-    bytes: int
-    public: bool
-    archive: str = ""
-    files: _Rows
-    datasets: tuple[DatasetFacts, ...]
-    folder: str | None
-
-
 class ExpectedError(Section):
     """An expected error with its 95 % confidence interval."""
 
@@ -294,8 +236,6 @@ SCHEMAS: Mapping[str, tuple[type[Section], ...]] = {
     "compare": (ComparedMethods,),
     "agreement": (AgreementSummary, AgreementByGroup),
     "explain": (ExplainedTask, ExplainedWorker),
-    "simulate": (SimulatedCrowd,),
-    "datasets": (ListedDatasets, DataSetFacts),
     "plan": (PlannedAnswers,),
     "error": (Failure,),
 }

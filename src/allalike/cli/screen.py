@@ -14,9 +14,12 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from allalike._core.words import count
-from allalike.cli.console import WIDTH, Line, fold, keep_whole, tall_rows, visible
+from allalike.cli.console import WIDTH, Line, fold, keep_whole, rows, visible
 from allalike.cli.options import dress
+from allalike.errors import UnsupportedError
 from allalike.result.commands import complete_command
 from allalike.result.messages import (
     Remark,
@@ -33,16 +36,16 @@ from allalike.result.messages import (
 from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy as np
-
     from allalike.engines import Piece
-    from allalike.methods import Fit
     from allalike.result.result import Result
 
+    Flags = Sequence[Sequence[str]]
+
 _N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, and gold labels that intervals need
+_MAX_ID = 24  # characters of an id in a column; longer ones have a line of their own
 _MAX_ANSWERS = 5_000_000
 _UNCERTAIN = 0.8  # confidence below which another answer is proposed
 _BAR, _EIGHTHS = 8, "▏▎▍▌▋▊▉█"
@@ -51,9 +54,7 @@ _JOINING = re.compile(r"the domain (.+) or a label map")
 _OPENERS = {"darwin": "open", "win32": "start"}
 
 
-def draw_screen(
-    result: Result, paths: Sequence[Path], *, typed: Sequence[str] = (), known: Collection[str] = ()
-) -> list[Line]:
+def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] = ()) -> list[Line]:
     """Return the lines about a result: labels, least certain tasks, workers, next steps.
 
     >>> import allalike
@@ -76,11 +77,15 @@ def draw_screen(
         Line(f"{say_counts(*summary.counts)}, {kind}", bold=True),
         *_fold([*_describe_labels(result, summary, look=look), *_describe_tasks(result, uncertain)]),
         Line(""),
-        *worker_lines(result, flags),
+        *_list_workers(result, flags),
         *_fold(workers, "  "),
     ]
-    if steps := _list_steps(result, paths, typed=typed, known=known, flags=flags, uncertain=uncertain):
-        lines += [Line(""), Line("Next steps", bold=True), *steps]
+    steps = [*_list_input_steps(result, summary, typed), *_list_result_steps(result, paths, typed, flags, uncertain)]
+    if steps:
+        lines += [Line(""), Line("Next steps", bold=True)]
+    for command, purpose in steps:
+        line = f"  {visible(command)}  # {purpose}"
+        lines += [Line(line)] if len(line) <= WIDTH else [Line(f"  # {purpose}:"), Line(f"  {visible(command)}")]
     return [*lines, Line(f"Saved in {visible(paths[0].parent)}.")] if paths else lines
 
 
@@ -89,14 +94,32 @@ def _fold(texts: Sequence[str], indent: str = "") -> list[Line]:
 
 
 def _describe_labels(result: Result, summary: Summary, *, look: bool) -> list[str]:
-    recurring = result.run.domain.recurring
     messages = [
         *remark_sureness(summary, _expect_unweighted(result) if look else None),
         *list(remark_gold(summary))[:1],
         *remark_reading(summary),
-        *map(Remark, say_changes(summary, recurring=recurring)),
+        *map(Remark, say_changes(summary, recurring=result.run.domain.recurring)),
     ]
     return [dress(message) for message in messages]
+
+
+def _expect_unweighted(result: Result) -> float | None:
+    """Return the expected accuracy of the unweighted labels, by the probability of each class."""
+    run = result.run
+    known = result.posteriors is not None and "confidence" in result.summary and not run.n_gold
+    if not known or result.posteriors is None or run.n_tasks * run.encoding.n_labels > _MAX_ANSWERS:
+        return None
+    probability, found = result.posteriors().joined().found["probability"], result.found.joined().found
+    return float(np.mean(probability[np.arange(run.n_tasks), found["unweighted"]]))
+
+
+def _describe_tasks(result: Result, uncertain: Piece) -> list[str]:
+    """Name the least certain tasks with their confidences, if these are known."""
+    confidence = uncertain.found["confidence"]
+    if not len(confidence) or not np.isfinite(confidence).all() or result.run.domain.name == "bitmap":
+        return []
+    tasks = zip(uncertain.tasks.tolist(), confidence.tolist(), strict=True)
+    return [f"Least certain tasks: {', '.join(f'{keep_whole(task)} ({percent(each)})' for task, each in tasks)}."]
 
 
 def _describe_agreement(result: Result, *, look: bool) -> list[str]:
@@ -110,123 +133,85 @@ def _describe_agreement(result: Result, *, look: bool) -> list[str]:
         known = {name: each for name, each in scales.items() if each.run.n_tasks > 1 and not math.isnan(each.alpha)}
         listed = [f"{name} {each.alpha:.2f} ({count(each.run.n_tasks, 'question')})" for name, each in known.items()]
         return [f"Krippendorff's alpha by scale: {'; '.join(listed)}."] if listed else []
-    found = result.agreement
-    if math.isnan(found.alpha):
+    agreement = result.agreement
+    if math.isnan(agreement.alpha):
         return []
-    limits = "" if math.isnan(found.ci_low) else f" ({found.ci_low:.2f} to {found.ci_high:.2f})"
-    return [f"Agreement: Krippendorff's alpha {found.alpha:.2f}{limits}."]
-
-
-def _expect_unweighted(result: Result) -> float | None:
-    """Return the expected accuracy of the unweighted labels, by the probability of each class."""
-    import numpy as np
-
-    if result.posteriors is None or "confidence" not in result.summary or result.run.n_gold:
-        return None
-    if result.run.n_tasks * result.run.encoding.n_labels > _MAX_ANSWERS:
-        return None
-    beliefs, found = result.posteriors().joined(), result.found.joined()
-    return float(np.mean(beliefs.found["probability"][np.arange(result.run.n_tasks), found.found["unweighted"]]))
+    interval = "" if math.isnan(agreement.ci_low) else f" ({agreement.ci_low:.2f} to {agreement.ci_high:.2f})"
+    return [f"Agreement: Krippendorff's alpha {agreement.alpha:.2f}{interval}."]
 
 
 # Workers: the best and the worst, with their error, the range of their rank, a bar for the weight, and flags.
 
 
-def worker_lines(result: Result, flags: Sequence[Sequence[str]]) -> list[Line]:
-    """Return a table of the best and the worst workers, each with flags.
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("bob", 2, "x")], method="UA")
-    >>> [line.flags for line in worker_lines(result, [[], ["few answers"]])]
-    ['', '', 'few answers']
-    """
+def _list_workers(result: Result, flags: Flags) -> list[Line]:
+    """Return a table of the best and the worst workers, each with flags."""
     picked = _pick(result)
-    table: list[Sequence[object]] = list(zip(*_worker_columns(result, picked).values(), strict=True))
-    reasons: list[Sequence[str]] = [flags[number] for number in picked]
+    columns = _list_columns(result, picked)
+    table: list[Sequence[object]] = list(zip(*columns.values(), strict=True))
+    names, reasons = list(columns["worker"]), [", ".join(flags[number]) for number in picked]
     if len(result.run.workers) > len(picked):
-        table.insert(_N_WORKERS, ("...", *("" for _ in table[0][1:])))
-        reasons.insert(_N_WORKERS, ())
-    texts = tall_rows([tuple(_worker_columns(result, picked)), *table])
-    width = max(len(text) for *_, text in texts)
-    lines = [Line(texts[0][-1], bold=True)]
-    for (*above, text), words in zip(texts[1:], reasons, strict=True):
-        flag = ", ".join(words)
+        for listed, gap in ((table, ("...", *[""] * (len(columns) - 1))), (names, "..."), (reasons, "")):
+            listed.insert(_N_WORKERS, gap)  # type: ignore[arg-type]
+    short = [("" if len(str(name)) > _MAX_ID else name, *row[1:]) for name, row in zip(names, table, strict=True)]
+    head, *texts = rows([tuple(columns), *short]).split("\n")
+    width = max(map(len, [head, *texts]))
+    lines = [Line(head, bold=True)]
+    for name, text, flag in zip(names, texts, reasons, strict=True):
         beside = width + 2 + len(flag) <= WIDTH
-        lines += [*map(Line, above), Line(f"{text:{width}}  ", flag) if flag and beside else Line(text)]
-        if flag and not beside:
-            lines.append(Line("    ", flag))
+        lines += [Line(f"  {name}")] if len(str(name)) > _MAX_ID else []
+        lines.append(Line(f"{text:{width}}  ", flag) if flag and beside else Line(text))
+        lines += [Line("    ", flag)] if flag and not beside else []
     return lines
 
 
-def order_workers(result: Result) -> list[int]:
-    """Return the numbers of the workers, by weight and then by error; those with few answers come last.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "x"), ("eve", 2, "x")]
-    >>> order_workers(allalike.discover(rows, method="P-TD"))
-    [1, 2, 0]
-    """
-    import numpy as np
-
+def _order_workers(result: Result) -> tuple[list[int], int]:
+    """Return the workers by weight and then by error, those with few answers last, and the number of the others."""
     from allalike.result.tables import find_few
 
-    weighing = result.weighing
-    few = find_few(result.run, weighing)
-    order = np.lexsort((np.nan_to_num(weighing.fault, nan=np.inf), -weighing.weight, few))
-    return [int(number) for number in order]
+    fit = result.weighing
+    few = find_few(result.run, fit)
+    order = np.lexsort((np.nan_to_num(fit.fault, nan=np.inf), -fit.weight, few))
+    return [int(number) for number in order], len(order) - int(few.sum())
 
 
 def _pick(result: Result) -> list[int]:
     """Return the numbers of the best and the worst workers among those with enough answers."""
-    from allalike.result.tables import find_few
-
-    order = order_workers(result)
-    known = len(order) - int(find_few(result.run, result.weighing).sum())
+    order, known = _order_workers(result)
     order = order[:known] if known >= 2 * _N_WORKERS else order
     return [*order[:_N_WORKERS], *order[max(_N_WORKERS, len(order) - _N_WORKERS) :]]
 
 
-def _worker_columns(result: Result, picked: list[int]) -> dict[str, Sequence[object]]:
-    weight = result.weighing.weight
-    blocks = _has_blocks()
-    return {
-        "worker": [str(result.run.workers[number]) for number in picked],
-        "answers": result.run.answer_counts[picked].tolist(),
-        **_error_columns(result.weighing, picked),
-        "weight": [draw_bar(float(weight[number]) / float(weight.max()), blocks=blocks) for number in picked],
-    }
-
-
-def _error_columns(fit: Fit, picked: list[int]) -> dict[str, Sequence[object]]:
-    """Return the errors of some workers, with their interval if gold labels support one, and the range of the rank."""
+def _list_columns(result: Result, picked: list[int]) -> dict[str, Sequence[object]]:
     from allalike.result.tables import fault_columns
 
+    fit, blocks = result.weighing, _has_blocks()
+    bars = [draw_bar(float(fit.weight[number]) / float(fit.weight.max()), blocks=blocks) for number in picked]
+    columns: dict[str, Sequence[object]] = {"worker": [visible(result.run.workers[number]) for number in picked]}
+    columns["answers"] = result.run.answer_counts[picked].tolist()
     known = fit.uncertainty
     if known is None:
-        return {"mean error": list(map(_write_error, fit.fault[picked].tolist()))}
+        return {**columns, "mean error": list(map(_write_error, fit.fault[picked].tolist())), "weight": bars}
     errors = fault_columns(fit, known)
     error, low, high = (errors[name][picked].tolist() for name in (known.unit, "ci_low", "ci_high"))
     write = percent_of if known.unit == "error_rate" else _write_error
-    columns: dict[str, Sequence[object]] = {_UNITS.get(known.unit, "mean error"): list(map(write, error))}
+    columns[_UNITS.get(known.unit, "mean error")] = list(map(write, error))
     if not all(map(math.isnan, low)):
         ends = zip(low, high, strict=True)
         columns["95 % interval"] = [
             "" if math.isnan(one) else f"{write(one).removesuffix(' %')} to {write(other)}" for one, other in ends
         ]
     if known.rank_low is not None and known.rank_high is not None:
-        columns["rank"] = _describe_ranks(known.rank_low[picked], known.rank_high[picked])
-    return columns
+        ranks = zip(known.rank_low[picked].tolist(), known.rank_high[picked].tolist(), strict=True)
+        columns["rank"] = [_describe_rank(one, other) for one, other in ranks]
+    return {**columns, "weight": bars}
 
 
 def _write_error(error: float) -> str:
     return "" if math.isnan(error) else two_digits(error)
 
 
-def _describe_ranks(low: np.ndarray, high: np.ndarray) -> list[str]:
-    ranks = zip(low.tolist(), high.tolist(), strict=True)
-    return [
-        "" if math.isnan(one) else f"{one:.0f}" if one == other else f"{one:.0f} to {other:.0f}" for one, other in ranks
-    ]
+def _describe_rank(low: float, high: float) -> str:
+    return "" if math.isnan(low) else f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
 
 
 def draw_bar(share: float, *, blocks: bool) -> str:
@@ -252,68 +237,60 @@ def _has_blocks() -> bool:
     return True
 
 
-# Tasks and next steps.
+# Next steps: commands with their purpose, the most useful first.
 
 
-def _describe_tasks(result: Result, uncertain: Piece) -> list[str]:
-    """Name the least certain tasks with their confidences, if these are known."""
-    import numpy as np
+def _list_input_steps(result: Result, summary: Summary, typed: Sequence[str]) -> list[tuple[str, str]]:
+    """List commands that read the answers again, with gold labels or with spellings merged."""
+    steps: list[tuple[str, str]] = []
+    if not typed:
+        return steps
+    if result.run.n_gold < _MIN_GOLD and (column := result.run.notes.get("gold_column")):
+        gold = complete_command(typed, {"gold": f"column:{column}"})
+        steps.append((gold, "use the gold labels of this column"))
+    elif not result.run.n_gold:
+        gold = complete_command(typed, {"gold": "gold.csv"})
+        steps.append((gold, f"label {_MIN_GOLD} random tasks yourself"))
+    if similar := [text for text in summary.warnings if "label map" in text]:
+        domain = _JOINING.search(similar[0])
+        settings = {"domain": domain[1]} if domain else {"label_map": "map.csv"}
+        steps.append((complete_command(typed, settings), "merge spellings of the same label"))
+    return steps
 
-    confidence = uncertain.found["confidence"]
-    if not len(confidence) or not np.isfinite(confidence).all() or result.run.domain.name == "bitmap":
-        return []
-    tasks = zip(uncertain.tasks.tolist(), confidence.tolist(), strict=True)
-    return [f"Least certain tasks: {', '.join(f'{keep_whole(task)} ({percent(each)})' for task, each in tasks)}."]
 
-
-def _list_steps(
-    result: Result,
-    paths: Sequence[Path],
-    *,
-    typed: Sequence[str],
-    known: Collection[str],
-    flags: Sequence[Sequence[str]],
-    uncertain: Piece,
-) -> list[Line]:
-    """List the next commands with their purpose, the most useful first."""
+def _list_result_steps(
+    result: Result, paths: Sequence[Path], typed: Sequence[str], flags: Flags, uncertain: Piece
+) -> list[tuple[str, str]]:
+    """List commands on the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
     from allalike.result.targets import REPORT
 
-    steps: list[tuple[str, str]] = []
-    if typed and result.run.n_gold < _MIN_GOLD and "gold_column" in result.run.notes:
-        gold = f"column:{result.run.notes['gold_column']}"
-        steps.append((complete_command(typed, {"gold": gold}), "use the gold labels of this column"))
-    elif typed and not result.run.n_gold:
-        steps.append((complete_command(typed, {"gold": "gold.csv"}), f"label {_MIN_GOLD} random tasks yourself"))
-    if similar := [text for text in Summary.from_dict(result.summary).warnings if typed and "label map" in text]:
-        domain = _JOINING.search(similar[0])
-        settings = {"domain": domain[1]} if domain else {"label_map": "map.csv"}
-        steps.append((complete_command(typed, settings), "merge spellings of the same label"))
     pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
-    opener = _OPENERS.get(sys.platform, "xdg-open")
-    steps += [(shlex.join([opener, str(page)]), "view the report") for page in pages]
-    saved = bool(paths) and not is_passing(paths[0])
-    folder = str(paths[0].parent) if paths else ""
-    if saved and "explain" in known and (worker := _find_flagged(result, flags)) is not None:
+    steps = [(shlex.join([_OPENERS.get(sys.platform, "xdg-open"), str(page)]), "view the report") for page in pages]
+    if not typed:
+        return steps
+    kept = [path.parent for path in paths[:1] if not is_passing(path) and find_digest(path.parent)]
+    if not kept:
+        return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
+    folder = str(kept[0])
+    if (worker := _find_flagged(result, flags)) is not None:
         steps.append((shlex.join(["allalike", "explain", folder, "worker", worker]), "why this worker is flagged"))
-    if typed and saved and find_digest(paths[0].parent) and result.run.worker_task is None:
-        if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
-            steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))
-        steps.append((shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later"))
-    elif typed:
-        steps.append((f"{complete_command(typed, {})} more.csv", "add answers later"))
-    return [Line(line) for command, purpose in steps for line in _command_lines(command, purpose)]
+    if result.run.worker_task is not None:
+        return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
+    if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
+        steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))
+    return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")]
 
 
-def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
+def _find_flagged(result: Result, flags: Flags) -> str | None:
     """Return the worker to examine first: one who is clearly worse than the crowd, otherwise one to exclude."""
     from allalike.result.flags import flag_workers
     from allalike.result.summaries import find_worse
 
     worse = find_worse(result.run, result.weighing)
     kinds = flag_workers(result.run, result.weighing, flags)
-    order = order_workers(result)[::-1]
+    order = _order_workers(result)[0][::-1]
     flagged = [] if worse is None else [number for number in order if number in worse.workers]
     flagged += [number for kind in ("look", "block") for number in order if kinds[number] == kind]
     return str(result.run.workers[flagged[0]]) if flagged else None
@@ -321,15 +298,7 @@ def _find_flagged(result: Result, flags: Sequence[Sequence[str]]) -> str | None:
 
 def _count_plannable(result: Result) -> int:
     """Count the uncertain tasks if further answers can be planned, otherwise return 0."""
-    from allalike.errors import UnsupportedError
-
     with suppress(UnsupportedError):
         if result.summary["answers"] <= _MAX_ANSWERS and result.plan(1):
             return sum(int((piece.found["confidence"] < _UNCERTAIN).sum()) for piece in result.found.pieces())
     return 0
-
-
-def _command_lines(command: str, purpose: str) -> list[str]:
-    """Return a command with its purpose as a comment: behind it, or above it if the line would be too long."""
-    line = f"  {visible(command)}  # {visible(purpose)}"
-    return [line] if len(line) <= WIDTH else [f"  # {visible(purpose)}:", f"  {visible(command)}"]

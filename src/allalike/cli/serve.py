@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 
 import click
@@ -12,6 +13,8 @@ import click
 from allalike._core.system.addresses import hide_in_word
 from allalike.cli.console import echo
 from allalike.errors import UnsupportedError
+
+_DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 @click.command
@@ -49,20 +52,8 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
             elif path is not None:
                 session.take(path)
             echo(f"The page is at {server.address}\nIt is for this computer only. Press Ctrl-C to stop.")
-            if _has_desktop() if browse is None else browse:
-                _open(server.address)
+            seen = os.name == "nt" or sys.platform == "darwin" or any(map(os.environ.get, _DISPLAYS))
+            if browse or (browse is None and seen and sys.stdout.isatty()):
+                webbrowser.open(server.address)
             while not asked.wait(1):  # where a wait without limit hears no signal
                 pass
-
-
-def _has_desktop() -> bool:
-    """Return whether a user at this computer would see a browser open."""
-    seen = os.name == "nt" or sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    return bool(seen and sys.stdout.isatty())
-
-
-def _open(address: str) -> None:
-    import webbrowser
-
-    if not webbrowser.open(address):
-        echo("No browser could be opened; open the page yourself.", err=True)

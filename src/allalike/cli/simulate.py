@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from allalike.cli.console import bar_after_a_second, echo, rows, visible
-from allalike.cli.lists import echo_json
-from allalike.cli.options import command, option, take
+from allalike.cli.console import echo, progress_and_notes, rows, visible
+from allalike.cli.options import command, lists, option, take
 from allalike.result.messages import say_counts
 
-if TYPE_CHECKING:
-    from allalike.simulation import Simulated
 
+def _list_models() -> None:
+    from allalike.simulation import MODELS, POPULATIONS
 
-def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    """List the models and exit."""
-    if asked:
-        from allalike.simulation import MODELS, POPULATIONS
-
-        echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
-        echo("\nPopulations:")
-        echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
-        context.exit()
+    echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
+    echo("\nPopulations:")
+    echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
 
 
 @command()
 @click.argument("model")
 @option(
-    "-o", "--output", group="Output", required=True, help="File of the answers, .csv or .parquet; a folder for masks."
+    "-o", "--output", group="Output", required=True, help="File of the answers: .csv, .parquet, or a folder of masks."
 )
 @option("--truth", help="File for the correct labels: task and label. A folder for masks.")
 @option("--faults", help="File for the workers and their true errors.")
@@ -42,9 +35,9 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @option("--fidelity", type=float, default=1.0, help="Probability that they copy an answer.", show_default=True)
 @option("--sources", type=int, help="Number of workers that copiers copy from (default: any).")
 @option("--seed", type=int, default=0, help="Random seed.", show_default=True)
-@option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the models.")
-@take("Overwrite", "Output")
-def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
+@lists(_list_models, "models")
+@take("Overwrite", "Quiet")
+def simulate(model: str, output: str, truth: str | None, quiet: bool, **options: Any) -> None:
     """Simulate a crowd with known labels.
 
     MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)'.
@@ -60,36 +53,15 @@ def simulate(model: str, as_json: bool, quiet: bool, **options: Any) -> None:
         chosen = replace(chosen, population=options["population"])
     copiers = Copiers(number=options["copiers"], fidelity=options["fidelity"], sources=options["sources"])
     counts = {name: options[name] for name in ("workers", "tasks", "answers_per_task", "seed")}
-    with bar_after_a_second(quiet=quiet):
+    with progress_and_notes({"quiet": quiet}):
         crowd = run(chosen, copiers=copiers, **counts)
-        paths = crowd.save(
-            options["output"], truth=options["truth"], workers=options["faults"], overwrite=options["overwrite"]
-        )
-    summary = {
-        "model": chosen.name,
-        "domain": chosen.flag,
-        "answers": len(crowd.drawn.label),
-        "workers": len(crowd.drawn.faults),
-        "tasks": len(crowd.drawn.truth),
-        "seed": options["seed"],
-        "mean_fault": float(crowd.drawn.faults.mean()),
-        "files": list(map(str, paths)),
-    }
-    if as_json:
-        echo_json("simulate", summary)
-    elif not quiet:
-        echo(_report(crowd, summary, options))
-
-
-def _report(crowd: Simulated, summary: dict[str, Any], options: dict[str, Any]) -> str:
-    """Format the counts, the files and the next commands."""
-    flags = ["--domain", summary["domain"], *(["--gold", options["truth"]] if options["truth"] else [])]
-    lines = [
-        f"{say_counts(summary['answers'], summary['workers'], summary['tasks'])}, simulated by {summary['model']}"
-        f" (seed {summary['seed']}).",
-        f"Mean distance of a worker to the truth: {summary['mean_fault']:.4g} ({crowd.model.domain.name} labels).",
-        f"\nWritten: {', '.join(map(visible, summary['files']))}",
-        "\nNext steps",
-        *(f"  {shlex.join(['allalike', command, options['output'], *flags])}" for command in ("discover", "compare")),
-    ]
-    return "\n".join(lines)
+        paths = crowd.save(output, truth=truth, workers=options["faults"], overwrite=options["overwrite"])
+    if quiet:
+        return
+    drawn, flags = crowd.drawn, ["--domain", chosen.flag, *(["--gold", truth] if truth else [])]
+    size = say_counts(len(drawn.label), len(drawn.faults), len(drawn.truth))
+    echo(f"{size}, simulated by {chosen.name} (seed {options['seed']}).")
+    echo(f"Mean distance of a worker to the truth: {drawn.faults.mean():.4g} ({chosen.domain.name} labels).\n")
+    echo(f"Written: {', '.join(map(visible, paths))}\n\nNext steps")
+    for name in ("discover", "compare"):
+        echo(f"  {visible(shlex.join(['allalike', name, output, *flags]))}")

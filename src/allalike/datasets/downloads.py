@@ -58,19 +58,14 @@ def require_folder(source: DataSource) -> Path:
 
 
 def how_to_get(source: DataSource) -> str:
-    """Return a sentence about how to get the files of a source."""
+    """Say how to get the files of a source."""
     if source.public:
         return f"'allalike datasets fetch {source.name}' fetches them."
     return f"{source.note} They belong in {folders(source)[0]}."
 
 
 def find_difference(source: DataSource, folder: Path, *, checksums: bool = False) -> str:
-    """Describe how a folder differs from the catalogue, by sizes or also by checksums; "" if it does not.
-
-    >>> from allalike.datasets import SOURCES
-    >>> find_difference(SOURCES["snow_rte"], Path("nowhere"))
-    'no such folder'
-    """
+    """Describe how a folder differs from the catalogue, by sizes or also by checksums; "" if it does not."""
     if not folder.is_dir():
         return "no such folder"
     for file in source.files:
@@ -109,16 +104,14 @@ def sha256_of_tree(folder: Path, names: Iterable[str]) -> str:
 
 def file_url(source: DataSource, file: File) -> str:
     """Return the address of a file; ALLALIKE_MIRROR names another host that has it under the same path."""
-    return f"{_host('https://raw.githubusercontent.com')}/{source.repo}/{source.commit}/{quote(source.path(file))}"
+    host = os.environ.get("ALLALIKE_MIRROR") or "https://raw.githubusercontent.com"
+    return f"{host.rstrip('/')}/{source.repo}/{source.commit}/{quote(source.path(file))}"
 
 
 def archive_url(source: DataSource) -> str:
     """Return the address of the archive of a source's repository; ALLALIKE_MIRROR names another host."""
-    return f"{_host('https://github.com')}/{source.repo}/archive/{source.commit}.tar.gz"
-
-
-def _host(usual: str) -> str:
-    return (os.environ.get("ALLALIKE_MIRROR") or usual).rstrip("/")
+    host = os.environ.get("ALLALIKE_MIRROR") or "https://github.com"
+    return f"{host.rstrip('/')}/{source.repo}/archive/{source.commit}.tar.gz"
 
 
 def fetch_source(source: DataSource) -> Path:
@@ -259,9 +252,8 @@ class _Progress:
 
 
 def _reason(error: OSError) -> str:
-    """Return why a request failed, without the names of objects in memory."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"HTTP Error {response.status_code}: {response.reason}"
     cause = error.args[0] if error.args else ""
-    return str(getattr(cause, "reason", cause)).rpartition(">: ")[2] or type(error).__name__
+    return str(getattr(cause, "reason", cause)).rpartition(">: ")[2]  # without the names of objects in memory

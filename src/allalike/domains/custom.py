@@ -20,18 +20,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.pairs import AnswerHashes, PairDistances
-from allalike._core.columns.hashes import hash_objects
-from allalike._core.columns.values import Values
-from allalike.domains.contract import Encoding, Kernels
-from allalike.domains.pairwise import Pairwise
+from allalike.domains.pairwise import Pairwise, PairwiseEncoding, objects
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.column import Column
+    from allalike._core.columns.values import Values
+    from allalike.domains.contract import Encoding
     from allalike.domains.pairwise import Places
     from allalike.rules.base import Rule
 
@@ -79,11 +77,10 @@ class Custom(Pairwise):
     def noise(self) -> General:
         return General(farthest=self.farthest)
 
-    def learn(self, labels: Column) -> Encoding:
-        return super().learn(labels) if callable(self.distance) else MatrixEncoding(domain=self)
-
     @cached_property
     def _matrices(self) -> list[Floats]:
+        if callable(self.distance):
+            return []
         return list(self.distance.values()) if isinstance(self.distance, Mapping) else [self.distance]
 
     @cached_property
@@ -91,35 +88,39 @@ class Custom(Pairwise):
         """The number of rows of each matrix."""
         return np.array([len(matrix) for matrix in self._matrices], np.int64)
 
-    @property
-    def _first_rows(self) -> npt.NDArray[np.int64]:
-        """The number of the first row of each matrix, among those of all."""
-        return np.cumsum(self._sizes) - self._sizes
-
     @cached_property
     def _entries(self) -> Floats:
         """The entries of all matrices."""
         return np.concatenate([matrix.ravel() for matrix in self._matrices])
 
-    def _matrices_of(self, rows: Array) -> Array:
-        """Return the number of the matrix to which each row belongs."""
-        return np.searchsorted(self._first_rows, rows, side="right") - 1
-
-    def _rows_within(self, rows: Array) -> Array:
-        """Return the number of each row in its own matrix."""
-        return np.asarray(rows - self._first_rows[self._matrices_of(rows)])
+    def learn(self, labels: Column) -> Encoding:
+        return super().learn(labels) if callable(self.distance) else MatrixEncoding(domain=self)
 
     def _parse(self, value: Any) -> Any:
-        return value
+        if self._matrices and (type(value) is not int or value < 0):
+            raise ValueError("a label is the number of a row in the matrix of distances, from 0")
+        return (0, value) if self._matrices else value
+
+    def _key(self, parsed: Any) -> object:
+        return parsed[1] if self._matrices else parsed
+
+    def _present(self, parsed: Any, common: Any) -> Any:
+        return self._key(parsed)
 
     def _find_common(self, parsed: list[Any]) -> None:
-        _check(self.distance, parsed[:_N_CHECKED])
+        if callable(self.distance):
+            _check(self.distance, parsed[:_N_CHECKED])
 
-    def _pack(self, parsed: list[Any]) -> list[Any]:
-        return parsed
+    def _pack(self, parsed: list[Any]) -> Any:
+        return np.array(parsed, np.int64).reshape(-1, 2) if self._matrices else parsed
 
-    def _compare(self, left: list[Any], i: Places, right: list[Any], j: Places) -> Floats:
-        return np.array([_call(self.distance, left[a], right[b]) for a, b in zip(i, j, strict=True)], np.float64)
+    def _compare(self, left: Any, i: Places, right: Any, j: Places) -> Floats:
+        if not self._matrices:
+            return np.array([_call(self.distance, left[a], right[b]) for a, b in zip(i, j, strict=True)], np.float64)
+        (matrix, row), (other, column) = left[i].T, right[j].T
+        first, same = np.cumsum(self._sizes**2) - self._sizes**2, matrix == other
+        place = first[matrix] + row * self._sizes[matrix] + np.where(same, column, 0)
+        return np.where(same, self._entries[place], np.nan)
 
     def describe(self) -> dict[str, Any]:
         kind = "matrix per task" if isinstance(self.distance, Mapping) else "matrix"
@@ -148,76 +149,27 @@ def _check(function: Callable[[Any, Any], Any], labels: list[Any]) -> None:
             raise LabelError(f"The distance of {left!r} to itself is {there}, not 0.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class MatrixEncoding(Encoding):
-    """Rows of matrices; a code is the number of a label's row among the rows of all of them."""
+class MatrixEncoding(PairwiseEncoding):
+    """Rows of matrices; a code is the number of a matrix, which is 0 until the task is known, and of a row in it."""
 
     domain: Custom
-
-    @property
-    def kernels(self) -> MatrixKernels:
-        return MatrixKernels(domain=self.domain)
-
-    def encode(self, labels: Column) -> Array:
-        """Return the number of each label's row in its own matrix, until its task is known."""
-        codes, parsed = labels.parsed(_row)
-        return np.array(parsed, np.int64)[codes]
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Find the rows of labels in the matrices of their tasks."""
-        which = self._matrix_of(tasks)
-        first, size = self.domain._first_rows[which], self.domain._sizes[which]
-        outside = np.flatnonzero(codes >= size[task])
-        if len(outside):
-            place = outside[0]
-            raise LabelError(
-                f"The label {codes[place]} of task {tasks[int(task[place])]!r} is no row of its matrix of distances,"
-                f" which has rows 0 to {size[task[place]] - 1}."
-            )
-        return np.asarray(codes + first[task])
-
-    def _matrix_of(self, tasks: Values) -> Array:
+        """Find the matrices of the tasks."""
         given = self.domain.distance
-        if not isinstance(given, Mapping):
-            return np.zeros(len(tasks), np.intp)
-        ids, place = tasks.tolist(), {task: number for number, task in enumerate(given)}
-        missing = next((task for task in ids if task not in place), None)
-        if missing is not None:
-            raise LabelError(f"There is no matrix of distances for task {missing!r}.")
-        return np.array([place[task] for task in ids], np.intp)
-
-    def decode(self, codes: Array) -> Values:
-        return Values(self.domain._rows_within(codes).tolist())
-
-    def prepare(self, block: Block) -> Block:
-        row = self.domain._rows_within(block.label)
-        hashes = AnswerHashes(hash_objects(range(int(row.max()) + 1))[row])
-        entries = self.kernels.distance_between
-        return block.keeping(hashes, PairDistances.of(block, lambda i, j: entries(block.label[i], block.label[j])))
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixKernels(Kernels):
-    """Sums of entries of matrices; rows of different matrices have no distance."""
-
-    domain: Custom
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        which = self.domain._matrices_of(left)
-        same = which == self.domain._matrices_of(right)
-        first, size = self.domain._first_rows[which], self.domain._sizes[which]
-        corner = (np.cumsum(self.domain._sizes**2) - self.domain._sizes**2)[which]
-        place = corner + (left - first) * size + np.where(same, right - first, 0)
-        return np.where(same, self.domain._entries[place], np.nan)
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        return block[PairDistances].peer_distances(block, weights)
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        return block[PairDistances].pair_sums(block, rows)
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        return self.distance_between(left, right) > 0
+        number = {each: place for place, each in enumerate(given)} if isinstance(given, Mapping) else None
+        which = [0 if number is None else number.get(each, -1) for each in tasks.tolist()]
+        if -1 in which:
+            raise LabelError(f"There is no matrix of distances for task {tasks[which.index(-1)]!r}.")
+        fitted = []
+        for (_, row), own in zip(codes, task.tolist(), strict=True):
+            if row >= self.domain._sizes[which[own]]:
+                raise LabelError(
+                    f"The label {row} of task {tasks[own]!r} is no row of its matrix of distances, which has rows 0 to"
+                    f" {self.domain._sizes[which[own]] - 1}."
+                )
+            fitted.append((which[own], row))
+        return objects(fitted)
 
 
 def read_matrix(distance: Any) -> Floats:
@@ -238,10 +190,3 @@ def read_matrix(distance: Any) -> Floats:
     if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0, equal_nan=True):
         raise OptionError("The matrix of distances is not symmetric.")
     return matrix
-
-
-def _row(value: Any) -> int:
-    """Take the number of a row."""
-    if type(value) is not int or value < 0:
-        raise ValueError("a label is the number of a row in the matrix of distances, from 0")
-    return value

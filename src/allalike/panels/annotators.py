@@ -29,7 +29,7 @@ from allalike._core.options import check_number
 from allalike.engines import Run
 from allalike.errors import OptionError, UnsupportedError
 from allalike.panels.summary import AnnotatorTest, ModelTest
-from allalike.panels.verdicts import find_distances, sample_block
+from allalike.panels.verdicts import Statistics, find_distances, sample_block
 
 EPSILON = 0.15  # for trained annotators
 _LEVEL = 0.05  # of the false discovery rate
@@ -40,9 +40,7 @@ _MAX_ANSWERS = 200_000
 _CLOSE = 1e-12
 
 
-def compare_with_humans(
-    run: Run, humans: Iterable[Any], epsilon: float = EPSILON
-) -> tuple[AnnotatorTest, pd.DataFrame]:
+def compare_with_humans(run: Run, humans: Iterable[Any], epsilon: float = EPSILON) -> Statistics:
     """Test each judge who is not a human; return winning rates, and a row per model and human."""
     from scipy.stats import false_discovery_control
 
@@ -74,17 +72,14 @@ def compare_with_humans(
         table.insert(1, "human", [names[each] for each in human])
         rows.append(table)
     tests = sorted(tests, key=lambda each: (-each.winning_rate, -each.advantage_probability))
-    return AnnotatorTest(humans=len(human), epsilon=epsilon, models=tuple(tests)), pd.concat(rows, ignore_index=True)
+    facts = AnnotatorTest(humans=len(human), epsilon=epsilon, models=tuple(tests))
+    return Statistics({"annotators": facts}, {"annotators": pd.concat(rows, ignore_index=True)})
 
 
 def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, float, float, float]:
     """Compare a model (first row) and a human (second row) by their distances to the other humans on each task.
 
-    Return the number of tasks, how often the model and the human win or tie, and the probability.
-
-    >>> distance = np.array([[[0.0, 0, 1]], [[1, 0, 1]]])  # one other human, three tasks
-    >>> [round(each, 3) for each in compare_annotator(distance)]
-    [3, 1.0, 0.667, 0.125]
+    Return the number of tasks, how often the model and the human win or tie, and the p-value.
     """
     from scipy.stats import ttest_1samp, wilcoxon
 

@@ -7,16 +7,11 @@ odds w = log((1 - f) m / f), and
     P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
 for the labels given to a task and for as many others as make m + 1 together. m is counted from pairs of answers that do
-not have the largest score, by those of them that are the same, in three rounds; beta is fitted to held-out answers. It
-fails where most judges fall for the same wrong answer. Where one answer is spelled in several ways, probabilities are
-too low.
+not have the largest score, in three rounds; beta is fitted to held-out answers. It fails where most judges fall for the
+same wrong answer.
 
-**Calibration.** A confidence p becomes the probability with
-
-    logit(p') = shift + slope logit(p)
-
-under which the gold labels are most likely (Platt: Probabilistic outputs for support vector machines. 1999), with a
-normal prior around shift 0 and slope 1, of variance 1: a few gold labels do not make anything certain. It takes 50.
+**Calibration** (Platt 1999). A confidence p becomes the probability with logit(p') = shift + slope logit(p), under
+which the gold labels are most likely, with a normal prior of variance 1 around shift 0 and slope 1. It takes 50.
 
 **Cross-validation.** Gold labels are cut into five folds, by the hashes of their tasks: the panel learns from four of
 them, and decides the tasks of the fifth as if they had none.
@@ -64,7 +59,7 @@ _SAME, _TIE, _CERTAIN = 1e-6, 1e-9, 1e-9  # log likelihoods, probabilities, dist
 _TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.arange(3, 11) / 10])
 
 
-# Open answers.
+# Open answers. Tables have a row per task and a column per label that was given to it; empty columns have no label.
 
 
 class OpenLabels(NamedTuple):
@@ -79,27 +74,59 @@ class OpenLabels(NamedTuple):
         block, most = with_voices(block, groups=groups), max(n_labels - 1.0, 1.0)
         n_wrong = min(_FIRST_WRONG_LABELS, most)
         for _ in range(_ROUNDS):
-            same, pairs = _count_wrong_pairs(block, rate, n_wrong)
+            score, slot = _score_labels(block, rate, n_wrong)
+            answers = np.zeros_like(score)
+            np.add.at(answers, (block.task, slot), find_answer_weights(block).weight)
+            answers[np.arange(len(score)), score.argmax(axis=1)] = 0.0  # of labels with the same score one is right
+            pairs, same = (
+                float((each * np.maximum(each - 1, 0.0)).sum() / 2) for each in (answers.sum(axis=1), answers)
+            )
             n_wrong = float(np.clip((pairs + _PRIOR_PAIRS) / (same + 1), 1.0, most))
         likelihood = _find_held_out_likelihood(block, rate, n_wrong)
         best = np.flatnonzero(likelihood >= likelihood.max() - _SAME)[-1]
         return cls(n_wrong, float(_TEMPERATURES[best]))
 
+    def find_probabilities(self, block: Block, error_rate: Floats) -> tuple[Floats, Codes]:
+        """Return, per task and label, the probability that it is right, and per answer the column of its label.
 
-def find_probabilities(block: Block, error_rate: Floats, *, model: OpenLabels) -> Floats:
-    """Return, per answer, the probability that its label is right.
+        >>> OpenLabels(4.0, 1.0).find_probabilities(Block.of([[7], [7], [5]]), np.full(3, 0.2))[0].round(3)
+        array([[0.058, 0.931]])
+        """
+        score, slot = _score_labels(block, error_rate, self.n_wrong)
+        top, count = score.max(axis=1, keepdims=True), np.isfinite(score).sum(axis=1, keepdims=True)
+        share = np.exp(self.beta * (score - top))
+        not_given = np.maximum(self.n_wrong + 1 - count, 0.0) * np.exp(-self.beta * top)
+        return np.asarray(share / (share.sum(axis=1, keepdims=True) + not_given)), slot
 
-    >>> from allalike._core.blocks.block import Block
-    >>> find_probabilities(Block.of([[7], [7], [5]]), np.full(3, 0.2), model=OpenLabels(4.0, 1.0)).round(3)
-    array([0.931, 0.931, 0.058])
-    """
-    group, score, count = _score_labels(block, error_rate, model.n_wrong)
-    task, first = np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
-    top = model.beta * np.maximum.reduceat(score, first)
-    share = np.exp(model.beta * score - top[task])
-    not_given = np.maximum(model.n_wrong + 1 - count, 0.0) * np.exp(-top)
-    probability: Floats = (share / (np.add.reduceat(share, first) + not_given)[task]).take(group)
-    return probability
+
+def _find_odds(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
+    odds = np.maximum(np.log((1 - error_rate) * n_wrong / error_rate), 0.0)
+    return np.asarray(find_answer_weights(block).weight * odds.take(block.worker))
+
+
+def _score_labels(block: Block, error_rate: Floats, n_wrong: float) -> tuple[Floats, Codes]:
+    """Return, per task and label, its score, -inf in empty columns, and per answer the column of its label."""
+    slot, count = number_within_tasks(block)
+    score = np.where(np.arange(int(count.max(initial=1))) < count[:, None], 0.0, -np.inf)
+    np.add.at(score, (block.task, slot), _find_odds(block, error_rate, n_wrong))
+    return score, slot
+
+
+def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
+    """Return, per temperature, the log likelihood of each answer given the others of its task."""
+    slot, count = number_within_tasks(block)
+    odds, width = _find_odds(block, error_rate, n_wrong), int(count.max())
+    rows = odds[:, None] * np.eye(width)[slot]
+    others = subtract_own_group(block, block.per_task(rows), rows)
+    own = others[np.arange(len(slot)), slot]
+    ahead = np.where(np.arange(width) < block.to_answers(count)[:, None], others - own[:, None], -np.inf)
+    not_given = np.maximum(n_wrong + 1 - block.to_answers(count), 0.0)
+    rate, weight, sums = error_rate.take(block.worker), find_answer_weights(block).weight, []
+    for beta in _TEMPERATURES:
+        given = np.exp(np.minimum(beta * ahead, _MAX_EXPONENT)).sum(axis=1)
+        q = 1 / (given + not_given * np.exp(np.minimum(-beta * own, _MAX_EXPONENT)))
+        sums.append(float(weight @ np.log(q * (1 - rate) + (1 - q) * rate / n_wrong)))
+    return np.array(sums)
 
 
 def decide_openly(
@@ -120,62 +147,13 @@ def decide_openly(
     """
     found = own(block, weights, faults, *more)
     counted = with_voices(block, groups=groups)
-    probability = find_probabilities(counted, np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE), model=model)
-    group, _ = _number_labels(block)
-    once = 1 / np.bincount(group).take(group)  # so that each label of a task counts once
+    probability, slot = model.find_probabilities(counted, np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE))
     chosen = block.label == block.to_answers(found["label"])
-    decided = np.maximum.reduceat(np.where(chosen, probability, 0.0), block.starts)
-    once = np.where(probability >= block.to_answers(decided) - _TIE, once, 0.0)
-    mean = block.per_task(once * probability) / block.per_task(once)
+    decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
+    leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
+    mean = (leading * probability).sum(axis=1) / leading.sum(axis=1)
     known = {} if correlation is None else {"voices": count_effective_voices(counted, correlation)}
     return {**found, "confidence": line.calibrate(mean), **known}
-
-
-def _number_labels(block: Block) -> tuple[Codes, Array]:
-    """Return, per answer, the number of its task's label in the block, and per task the number of its labels."""
-    slot, count = number_within_tasks(block)
-    return np.asarray(block.to_answers(np.cumsum(count) - count) + slot), count
-
-
-def _find_odds(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
-    odds = np.maximum(np.log((1 - error_rate) * n_wrong / error_rate), 0.0)
-    return np.asarray(find_answer_weights(block).weight * odds.take(block.worker))
-
-
-def _score_labels(block: Block, error_rate: Floats, n_wrong: float) -> tuple[Codes, Floats, Array]:
-    """Return, per answer, the number of its label, per label its score, and per task the number of its labels."""
-    group, count = _number_labels(block)
-    return group, sum_by(group, _find_odds(block, error_rate, n_wrong), int(count.sum())), count
-
-
-def _count_wrong_pairs(block: Block, error_rate: Floats, n_wrong: float) -> tuple[float, float]:
-    """Count the pairs of answers that are not the likeliest label of their task: the same ones, and all."""
-    group, score, count = _score_labels(block, error_rate, n_wrong)
-    task, first = np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
-    wrong = score < np.maximum.reduceat(score, first)[task]
-    ties = np.flatnonzero(~wrong)
-    wrong[ties[np.diff(task[ties], prepend=-1) == 0]] = True  # of labels with the same score one is right
-    answers = sum_by(group, find_answer_weights(block).weight, len(score)) * wrong
-    total = np.add.reduceat(answers, first)
-    same = answers @ np.maximum(answers - 1, 0.0) / 2
-    return float(same), float(total @ np.maximum(total - 1, 0.0) / 2)
-
-
-def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
-    """Return, per temperature, the log likelihood of each answer given the others of its task."""
-    slot, count = number_within_tasks(block)
-    odds, width = _find_odds(block, error_rate, n_wrong), int(count.max())
-    rows = odds[:, None] * np.eye(width)[slot]
-    others = subtract_own_group(block, block.per_task(rows), rows)
-    own = others[np.arange(len(slot)), slot]
-    ahead = np.where(np.arange(width) < block.to_answers(count)[:, None], others - own[:, None], -np.inf)
-    not_given = np.maximum(n_wrong + 1 - block.to_answers(count), 0.0)
-    rate, weight, sums = error_rate.take(block.worker), find_answer_weights(block).weight, []
-    for beta in _TEMPERATURES:
-        given = np.exp(np.minimum(beta * ahead, _MAX_EXPONENT)).sum(axis=1)
-        q = 1 / (given + not_given * np.exp(np.minimum(-beta * own, _MAX_EXPONENT)))
-        sums.append(float(weight @ np.log(q * (1 - rate) + (1 - q) * rate / n_wrong)))
-    return np.array(sums)
 
 
 # The confidence of a panel: by the method where classes are few, and as open labels where they are many.
@@ -250,7 +228,8 @@ class ConfidenceModel:
     def find_probability(self, block: Block) -> Floats:
         """Return, per answer, the probability that its label is right."""
         if self.open_labels is not None:
-            return find_probabilities(with_voices(block, groups=self.groups), self.rate, model=self.open_labels)
+            probability, slot = self.open_labels.find_probabilities(with_voices(block, groups=self.groups), self.rate)
+            return np.asarray(probability[block.task, slot])
         assert self.blind.probabilities is not None
         found = self.blind.probabilities(block, *self.blind.arguments)
         return np.asarray(block.to_answers(found["probability"])[np.arange(len(block.label)), block.label])
@@ -283,10 +262,9 @@ def _decide_fold(run: MemoryRun, fold: int, fit: Callable[[Run], Fit]) -> pd.Dat
     for block in run.blocks:
         found = decide(block, *weighing.arguments)
         inside = block.task_hash[block.gold_task] % _FOLDS == fold
-        task, gold = block.gold_task[inside], block.gold_label[inside]
-        label = found["label"][task]
-        columns = {"label": label, "confidence": found["confidence"][task], "wrong": (label != gold).astype(np.float64)}
-        parts.append(pd.DataFrame(columns, index=block.task_hash[task]))
+        task = block.gold_task[inside]
+        table = pd.DataFrame({name: found[name][task] for name in ("label", "confidence")}, index=block.task_hash[task])
+        parts.append(table.assign(wrong=(table["label"] != block.gold_label[inside]).astype(np.float64)))
     return pd.concat(parts)
 
 
@@ -300,15 +278,10 @@ class OddsLine(NamedTuple):
     slope: float = 1.0
 
     def calibrate(self, confidence: Floats) -> Floats:
-        """Return the probabilities whose log odds lie on the line.
-
-        >>> OddsLine(0.0, 0.5).calibrate(np.array([0.5, 0.8])).round(3)
-        array([0.5  , 0.667])
-        """
+        """Return the probabilities whose log odds lie on the line."""
         if self == NO_CHANGE:
             return confidence
-        calibrated: Floats = 1 / (1 + np.exp(-(self.shift + self.slope * _logit(confidence))))
-        return calibrated
+        return np.asarray(1 / (1 + np.exp(-(self.shift + self.slope * _logit(confidence)))))
 
 
 NO_CHANGE = OddsLine()
@@ -322,8 +295,7 @@ def _logit(confidence: Floats) -> Floats:
 def fit_line(confidence: Floats, hit: Marks) -> OddsLine:
     """Fit the line under which labels are most likely right and wrong as they are.
 
-    >>> line = fit_line(np.full(1000, 0.9), np.arange(1000) < 750)
-    >>> line.calibrate(np.array([0.9])).round(3)
+    >>> fit_line(np.full(1000, 0.9), np.arange(1000) < 750).calibrate(np.array([0.9])).round(3)
     array([0.75])
     """
     prior = line = np.array(NO_CHANGE)
@@ -351,11 +323,11 @@ def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
     known = tasks[tasks["wrong"].notna()]
     if len(known) < MIN_GOLD:
         return tasks
-    confidence, hit = known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0
-    fold, calibrated = known.index.to_numpy() % _FOLDS, np.empty(len(known))
+    own, hit = known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0
+    fold, calibrated = known.index.to_numpy() % _FOLDS, own.copy()
     for number in range(int(_FOLDS)):
         inside = fold == number
-        calibrated[inside] = fit_line(confidence[~inside], hit[~inside]).calibrate(confidence[inside])
+        calibrated[inside] = fit_line(own[~inside], hit[~inside]).calibrate(own[inside])
     return known.assign(confidence=calibrated)
 
 
@@ -369,11 +341,7 @@ def find_calibration_error(tasks: pd.DataFrame) -> float:
 
 
 def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) -> float:
-    """Return the mean difference of confidence and accuracy, from sums over the labels in each bin.
-
-    >>> expected_calibration_error(np.array([0.0, 10.0]), np.array([0.0, 9.0]), np.array([0.0, 8.0]))
-    0.1
-    """
+    """Return the mean difference of confidence and accuracy, from sums over the labels in each bin."""
     total = float(count.sum())
     return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
 

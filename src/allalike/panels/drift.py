@@ -2,18 +2,17 @@
 
 A judge is compared with the consensus of the others, the label with most votes or the median score, and with gold
 labels: how often its class is the same (agreement, accuracy), or how far its score is off (distance, error). Scores are
-also compared as they are.
+also compared as they are; levels count as numbers.
 
-**Tasks that both panels have seen.** If a judge did not change, changes in either direction are equally probable, which
-an exact sign test examines (for classes McNemar's). The consensus is that of all verdicts of the others, then and now.
+**Tasks that both panels have seen.** An exact sign test (for classes McNemar's) shows whether changes go in one
+direction. The consensus is that of all verdicts of the others, then and now.
 
 **Other tasks** may be harder than the earlier ones, so that everybody agrees less. Where three judges are in both
-panels, their agreement minus the mean of that for all judges is compared by Welch's test, with at least ten tasks on
-either side; scores minus the consensus. The judge with the largest significant change is left out, and the remaining
-ones are compared again, because one who changed makes others look changed.
+panels, Welch's test compares their agreement minus the mean of that for all judges, or their scores minus the
+consensus, with at least ten tasks on either side. The judge with the largest significant change is left out, and the
+remaining ones are compared again, because one who changed makes others look changed.
 
-Changes have 95 % confidence intervals of means (normal, or Welch's). P-values are multiplied by the number of tests
-(Bonferroni), and a change below 0.01 is one. Levels count as numbers, one after the other.
+P-values are multiplied by the number of tests (Bonferroni), and a change below 0.01 is one.
 """
 
 from __future__ import annotations
@@ -34,16 +33,14 @@ from allalike._core.system.tables import unguard_text
 from allalike.domains import Encoding
 from allalike.engines import Run, TaskTable
 from allalike.errors import InputError
-from allalike.panels.rates import Estimate
-from allalike.panels.summary import Drift, JudgeChange, PanelSummary, Rate, RateChange
-from allalike.panels.verdicts import Marks, Statistics, divide, find_ids, find_mean_limits, sample_block
+from allalike.panels.summary import MAX_NAMED, Drift, Interval, JudgeChange, PanelSummary, Rate, RateChange
+from allalike.panels.verdicts import Marks, Statistics, divide, find_mean_limits, sample_block
 from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.result.summary import LabelKind
 
 SIGNIFICANT = 0.01
 _MIN_TASKS = 10  # on each side of a comparison of different tasks
 _MIN_JUDGES = 3
-_MAX_NAMED = 20  # changes, and judges who came or went, in a summary
 _DIGITS = 9
 _KEPT_DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
 _KEPT = ["judge", "task", "label", "truth"]
@@ -57,11 +54,11 @@ _COLUMNS = ["judge", "what", "tasks", "before", "now", "ci_low", "ci_high", "n_b
 
 def keep_verdicts(run: Run, verdicts: TaskTable, n_answers: int) -> pd.DataFrame:
     """Return about so many verdicts of a run."""
-    block = sample_block(run, n_answers)
-    ids = np.array([*map(str, find_ids(verdicts, block.task_hash).tolist())], object)
+    block, tasks = sample_block(run, n_answers), verdicts.joined().tasks
+    places = pd.Index(tasks.hashes()).get_indexer(pd.Index(block.task_hash))
+    ids, judges = (np.array([*map(str, names.tolist())], object) for names in (tasks.take(places), run.workers))
     truth = np.full(block.n_tasks, "", object)
     truth[block.gold_task] = _write_labels(run.encoding, block.gold_label)
-    judges = np.array([*map(str, run.workers.tolist())], object)
     columns = judges[block.worker], ids[block.task], _write_labels(run.encoding, block.label), truth[block.task]
     return pd.DataFrame(dict(zip(_KEPT, columns, strict=True)), dtype=object)
 
@@ -91,40 +88,28 @@ class Earlier(NamedTuple):
 
 
 def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
-    """Read the verdicts that a panel saved.
-
-    >>> read_earlier("nowhere")
-    Traceback (most recent call last):
-    allalike.errors.InputError: There is no panel in nowhere. Name a folder that 'allalike jury' wrote.
-    """
+    """Read the verdicts that a panel saved."""
     place = find_folder(folder)
     check_complete(place)
     check_own_file(place / SUMMARY)
     try:
         summary = msgspec.convert(read_summary(place), _SavedSummary)
+        path = next(place / name for name in _KEPT_FILES if name in summary.files)
+        check_own_file(path)
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str, na_filter=False)
+        table = table[_KEPT].astype(str).astype(object)
+    except StopIteration:
+        raise InputError(
+            f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept."
+        ) from None
     except OSError:
         raise InputError(f"There is no panel in {place}. Name a folder that 'allalike jury' wrote.") from None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         raise InputError(
             f"{place / SUMMARY} is not the summary of a panel of this version. Run 'allalike jury' on its files again,"
             " or name another folder."
         ) from None
-    names = [name for name in _KEPT_FILES if name in summary.files]
-    if not names:
-        raise InputError(
-            f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept."
-        )
-    path = place / names[0]
-    try:
-        check_own_file(path)
-        if path.suffix == ".parquet":
-            table = pd.read_parquet(path)[_KEPT].astype(str).astype(object)
-        else:
-            table = pd.read_csv(path, dtype=str, keep_default_na=False)[_KEPT].astype(object)
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"The verdicts of the earlier panel, {path}, cannot be read: {error}") from None
-    if summary.safe_csv:
-        table = table.map(unguard_text)
+    table = table.map(unguard_text) if summary.safe_csv else table
     return Earlier(str(folder), table, summary.domain.name, summary.panel.rate)
 
 
@@ -149,9 +134,8 @@ class BothPanels(NamedTuple):
         table = verdicts.pivot(index="task", columns=["panel", "judge"], values="label")
         columns = pd.MultiIndex.from_product([["then", "now"], judges])
         then, later = np.hsplit(table.reindex(columns=columns).to_numpy(np.float64), 2)
-        return cls(
-            judges, then, later, verdicts.groupby("task")["truth"].last().to_numpy(np.float64), number is not None
-        )
+        truth = verdicts.groupby("task")["truth"].last().to_numpy(np.float64)
+        return cls(judges, then, later, truth, number is not None)
 
     @property
     def shared(self) -> Marks:
@@ -173,7 +157,6 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
             rows.append((judge, name, "both", *_test_pairs(*(side[shared] for side in sides))))
         if scored:
             rows.append((judge, "score", "both", *_test_pairs(then[shared], now[shared])))
-        sides = [_compare(own, both.truth, scored=scored) for own in (then, now)]
         rows.append((judge, names[1], "other", *_test_means(*(side[~shared] for side in sides))))
     rows += [(judge, names[0], "other", *test) for judge, test in _compare_leaving_out(both, _find_relative)]
     if scored:
@@ -183,23 +166,16 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
 
 
 def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
-    """Return, per task, the median, or the class with most votes; NaN if there is none, or there are two.
-
-    >>> _find_consensus(np.array([[0.0, 1, 1], [0, 1, np.nan]]), scored=False)
-    array([ 1., nan])
-    """
+    """Return, per task, the median, or the class with most votes; NaN if there is none, or there are two."""
     known, consensus = ~np.isnan(verdicts).all(axis=1), np.full(len(verdicts), np.nan)
-    if not known.any():
-        return consensus
     table = verdicts[known]
-    if scored:
+    if scored or not len(table):
         consensus[known] = np.nanmedian(table, axis=1)
         return consensus
     votes = (table[:, :, None] == table[:, None]).sum(axis=2)
     most = votes.max(axis=1)
     label = table[np.arange(len(table)), votes.argmax(axis=1)]
-    alone = ((votes == most[:, None]).sum(axis=1)) == most
-    consensus[known] = np.where(alone, label, np.nan)
+    consensus[known] = np.where((votes == most[:, None]).sum(axis=1) == most, label, np.nan)
     return consensus
 
 
@@ -217,13 +193,7 @@ def _subtract_consensus(verdicts: Floats, *, scored: bool) -> Floats:
 
 
 def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
-    """Return each judge's distance to the others, or share of others who agree, minus the mean for all judges.
-
-    >>> _find_relative(np.array([[0.0, 0, 1], [0, np.nan, 0], [0, np.nan, np.nan]]), scored=False).round(2)
-    array([[ 0.17,  0.17, -0.33],
-           [ 0.  ,   nan,  0.  ],
-           [  nan,   nan,   nan]])
-    """
+    """Return each judge's distance to the others, or share of others who agree, minus the mean for all judges."""
     there = ~np.isnan(verdicts)
     others = there.sum(axis=1, keepdims=True) - 1
     if scored:
@@ -278,39 +248,32 @@ def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
     return *means, float(low), float(high), len(then), len(now), float(test.pvalue)
 
 
-def describe_drift(
-    earlier: Earlier, kept: pd.DataFrame, run: Run, positive: Sequence[Any] | None, rate: Estimate | None
-) -> Statistics:
+def describe_drift(earlier: Earlier, kept: pd.DataFrame, run: Run, rate: Rate | None) -> Statistics:
     """Return the judges who changed, a row per test, the most improbable first, and the change of the rate."""
     both = _align(earlier, kept, run)
     table = find_changes(both)
     table["p_value"] = np.minimum(table["p_value"] * len(table), 1.0)
     table["changed"] = table["p_value"] < SIGNIFICANT
-    drifted = sorted({*table.loc[table["changed"], "judge"]})
     table["judge"] = [both.judges[judge] for judge in table["judge"]]
     table = table.sort_values("p_value", kind="stable")
-    named = table.loc[table["changed"], _COLUMNS].head(_MAX_NAMED).to_dict("records")
+    named = table.loc[table["changed"], _COLUMNS].head(MAX_NAMED).to_dict("records")
     then, now = {*earlier.verdicts["judge"]}, {*kept["judge"]}
-    changed_rate = None
-    if earlier.rate is not None and rate is not None and positive is not None:
-        changed_rate = _compare_rates(earlier.rate, rate, positive)
     facts = Drift(
         baseline=earlier.folder,
         judges=len(both.judges),
         shared_tasks=int(both.shared.sum()),
         tests=len(table),
-        drifted=tuple(both.judges[judge] for judge in drifted),
+        drifted=tuple(sorted({*table.loc[table["changed"], "judge"]})),
         named=tuple(JudgeChange(**{str(key): value for key, value in row.items()}) for row in named),
-        new_judges=tuple(sorted(now - then)[:_MAX_NAMED]),
-        gone_judges=tuple(sorted(then - now)[:_MAX_NAMED]),
-        rate=changed_rate,
+        new_judges=tuple(sorted(now - then)[:MAX_NAMED]),
+        gone_judges=tuple(sorted(then - now)[:MAX_NAMED]),
+        rate=None if earlier.rate is None or rate is None else compare_rates(earlier.rate, rate),
     )
     judges, known = [*map(str, run.workers.tolist())], ~np.isnan(both.then + both.now)
     other = divide(((both.then != both.now) & known).sum(axis=0).astype(np.float64), known.sum(axis=0))
     changed = pd.Series(other, index=list(both.judges)).reindex(judges).to_numpy()
-    return Statistics(
-        {"drift": facts}, {"drift": table}, {"changed": changed, "drifted": np.isin(judges, facts.drifted)}
-    )
+    columns = {"changed": changed, "drifted": np.isin(judges, facts.drifted)}
+    return Statistics({"drift": facts}, {"drift": table}, columns)
 
 
 def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
@@ -334,14 +297,21 @@ def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
     if not both.judges:
         raise InputError(
             f"This panel and the one in {earlier.folder} have no judge in common. Its judges are:"
-            f" {', '.join(sorted({*earlier.verdicts['judge']})[:_MAX_NAMED])}."
+            f" {', '.join(sorted({*earlier.verdicts['judge']})[:MAX_NAMED])}."
         )
     return both
 
 
-def _compare_rates(before: Rate, now: Estimate, positive: Sequence[Any]) -> RateChange:
-    if sorted(map(str, before.positive)) != sorted(map(str, positive)):
-        return RateChange(other_positive=before.positive)
-    limits = before.estimate, before.ci_low, before.ci_high
-    then = Estimate(*(math.nan if each is None else each for each in limits))
-    return RateChange(before=then.facts, now=now.facts, difference=now.minus(then).facts)
+def compare_rates(then: Rate, now: Rate) -> RateChange:
+    """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER)."""
+    if sorted(map(str, then.positive)) != sorted(map(str, now.positive)):
+        return RateChange(other_positive=then.positive)
+    sides = [Interval(estimate=rate.estimate, ci_low=rate.ci_low, ci_high=rate.ci_high) for rate in (then, now)]
+    (before, low, high), (after, below, above) = (np.array(msgspec.structs.astuple(side), float) for side in sides)
+    change = float(after - before)
+    difference = Interval(
+        estimate=change,
+        ci_low=change - math.hypot(after - below, high - before),
+        ci_high=change + math.hypot(above - after, before - low),
+    )
+    return RateChange(before=sides[0], now=sides[1], difference=difference)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from allalike.panels.correlated_errors import (
 )
 from allalike.panels.drift import Earlier, describe_drift, keep_verdicts, read_earlier
 from allalike.panels.panel import Panel
-from allalike.panels.rates import Estimate, describe_mean, describe_rate
+from allalike.panels.rates import describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
 from allalike.panels.rows import (
     HowAsked,
@@ -44,7 +44,7 @@ from allalike.panels.rows import (
     split_options,
 )
 from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
-from allalike.panels.summary import GoldCorrection
+from allalike.panels.summary import GoldCorrection, Rate
 from allalike.panels.verdicts import (
     NO_LABEL,
     SCORE,
@@ -135,14 +135,14 @@ def jury(
     """
     asked, reading = split_options(how)
     check_read_options(jury, reading)
-    numbers = _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
+    _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
     costs = None if prices is None else read_prices(prices)
     groups = None
     if by is not None:
         usual: ReadOptions = reading if isinstance(answers, Answers | Scan) else {"missing": "drop", **reading}
         answers, value = read_groups(answers, by, domain=domain, **usual)
         groups, domain, reading = (by, value), None, {}
-    listed = _list_positive(positive, gold_drawn)
+    wanted = _list_positive(positive, gold_drawn)
     earlier = None if baseline is None else read_earlier(baseline)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
@@ -150,55 +150,33 @@ def jury(
         result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # a panel always learns from gold labels
         suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
-        raise GoldError(
-            error.args[0], lines=error.lines, suggestions=suggestions, **({} if suggestions else error.options)
-        ) from error
+        options = {} if suggestions else error.options
+        raise GoldError(error.args[0], lines=error.lines, suggestions=suggestions, **options) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
     if read.repeated is not None:  # rows are not answers that could be read again
         result = replace(result, call=None, inputs=(*result.inputs, *read.inputs))
-    inferred = find_positive(run.encoding) if listed is None and run.n_gold else None
-    options = _Options(
-        **numbers,
-        asked=asked,
-        price=None if costs is None else find_prices(costs, run.workers.tolist()),
-        positive=listed if inferred is None else [inferred],
-        inferred=inferred is not None,
-        by_truth=gold_drawn == "truth",
-        groups=groups,
-        earlier=earlier,
-    )
-    judge = _judge_classes if run.encoding.nominal else _judge_scores
-    panel = judge(result, read, options)
-    if humans is None:
-        return panel
-    test, table = compare_with_humans(run, humans, epsilon)
-    tables = {**panel.tables, "annotators": table}
-    return replace(panel, facts={**panel.facts, "annotators": test}, tables=tables)
+    if run.encoding.nominal:
+        judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
+    else:
+        judged = _judge_scores(result, read, asked, quorum, retain, by_truth=gold_drawn == "truth")
+    questions = _Questions(wanted, gold_drawn == "truth", groups, earlier)
+    unread, total = read.find_unread(result.summary)
+    undecided, silent = read.find_silent(run.workers)
+    unreadable = () if unread is None else unread.tasks
+    tie = None if judged.tie == NO_LABEL else run.encoding.decode(np.array([judged.tie])).tolist()[0]
+    outcomes = count_outcomes(judged.result.found, quorum, tie, len(undecided), len(unreadable), silent)
+    parts = [outcomes, describe_unreadable(run.workers, total, unread), *judged.parts]
+    parts += [*_describe_members(judged, retain, costs), *questions.answer(run, judged.unaware)]
+    if humans is not None:
+        parts.append(compare_with_humans(run, humans, epsilon))
+    return Panel(judged.result, parts, undecided, unreadable)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Options:
-    """Requirements of a panel, and questions about it."""
-
-    retain: Any
-    min_confidence: float | None
-    quorum: float | None
-    asked: HowAsked
-    price: Floats | None
-    positive: list[Any] | None
-    inferred: bool
-    by_truth: bool
-    groups: tuple[str, Mapping[str, str]] | None
-    earlier: Earlier | None
-
-
-def _check_numbers(**given: float | None) -> dict[str, Any]:
-    checked = {name: None if each is None else float(check_number(each, name, least=0)) for name, each in given.items()}
-    for name, what in (("retain", "a share of the panel's worth"), ("min_confidence", "a probability")):
-        if (checked[name] or 0) > 1:
-            raise OptionError(f"{name} is {given[name]!r}. It must be {what}, at most 1.")
-    return checked
+def _check_numbers(**given: float | None) -> None:
+    for name, value in given.items():
+        if value is not None and float(check_number(value, name, least=0)) > 1 and name != "quorum":
+            raise OptionError(f"{name} is {value!r}. It must be a share or a probability, at most 1.")
 
 
 def _list_positive(positive: Any, gold_drawn: str) -> list[Any] | None:
@@ -255,14 +233,28 @@ def find_positive(encoding: Encoding) -> Any:
     return positive[0] if len(positive) == 1 else None
 
 
-def _judge_classes(result: Result, read: Reading, options: _Options) -> Panel:
-    """Return the panel of judges who give classes."""
-    run, asked, least = result.run, options.asked, options.min_confidence
+class _Judged(NamedTuple):
+    """A result with the verdicts of a panel, the verdicts without gold labels, and statistics of the judges."""
+
+    result: Result
+    verdicts: Verdicts
+    unaware: TaskTable
+    parts: list[Statistics]
+    correlation: Floats | None  # of errors, by gold labels
+    known: Floats  # accuracy of each judge, or its distance to gold labels
+    tie: int = NO_LABEL
+
+
+def _judge_classes(
+    result: Result, read: Reading, asked: HowAsked, quorum: float | None, least: float | None, retain: float
+) -> _Judged:
+    """Let judges who give classes decide."""
+    run = result.run
     model = ConfidenceModel.of(run, result.weighing)
     unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
     weighing = model.with_confidence(result.weighing, fit_gold(tasks))
     tie = find_tie(run.encoding, asked.tie)
-    ending = partial(conclude, groups=model.groups, quorum=options.quorum, tie=tie)
+    ending = partial(conclude, groups=model.groups, quorum=quorum, tie=tie)
     gold = run.n_gold > 0
     found = find_truths(run, weighing, unweighted=True, keep_gold=gold, min_confidence=least, conclude=ending)
     summary = {**result.summary, "confidence": summarise_confidence(run, weighing, found)}
@@ -270,45 +262,37 @@ def _judge_classes(result: Result, read: Reading, options: _Options) -> Panel:
         summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
     result = replace(result, weighing=weighing, found=found, summary=summary)
     verdicts = ClassVerdicts.of(run, _MAX_ANSWERS, model.find_probability, tasks, model.log_odds)
-    parts, without = _describe_rows(result, read, options.quorum, tie)
+    accuracy = 1 - _find_gold_distance(run)
+    parts = [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
     if read.repeated is not None and asked.order is not None:
         parts.append(describe_orders(read.repeated, read.verdicts_name, read.first_order, run.workers))
     if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_samples(read.repeated, result, model.log_odds, options.retain))
-    assert weighing.uncertainty is not None
-    error = np.asarray(worker_columns(run, weighing)[weighing.uncertainty.unit])
-    accuracy = 1 - _find_gold_distance(run)
-    parts += [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
-    parts += _describe_members(verdicts, result, correlate_errors(verdicts), accuracy, options, error)
-    return Panel.of(result, [*parts, *_answer_questions(run, unaware, options)], without)
+        parts.append(describe_samples(read.repeated, result, model.log_odds, retain))
+    return _Judged(result, verdicts, unaware, parts, correlate_errors(verdicts), accuracy, tie)
 
 
-def _judge_scores(result: Result, read: Reading, options: _Options) -> Panel:
-    """Return the panel of judges who give scores."""
+def _judge_scores(
+    result: Result, read: Reading, asked: HowAsked, quorum: float | None, retain: float, *, by_truth: bool
+) -> _Judged:
+    """Let judges who give scores decide."""
     run, weighing = result.run, result.weighing
     blind = _fit_without_gold(result)
     unaware = find_truths(run, blind) if run.n_gold else result.found
     scores = ScoreVerdicts.of(run, blind, _MAX_SCORES)
     correlation, mean = correlate_errors(scores), None
-    if options.quorum is not None and correlation is not None and len(correlation) > 1:
+    if correlation is not None and len(correlation) > 1:
         mean = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
     groups = weighing.copy_groups or CopyGroups.independent(len(run.workers))
-    ending = partial(conclude, groups=groups, quorum=options.quorum, usual=SCORE, correlation=mean)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=mean)
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
-    result = replace(result, found=found)
-    parts, without = _describe_rows(result, read, options.quorum, NO_LABEL)
-    parts.append(describe_offsets(scores, run.workers))
-    if read.repeated is not None and options.asked.sample is not None:
-        parts.append(describe_score_samples(read.repeated, scores.judged(), options.retain))
+    parts = [describe_offsets(scores, run.workers), describe_pairs(scores, 0.0, run.workers)]
+    if read.repeated is not None and asked.sample is not None:
+        parts.append(describe_score_samples(read.repeated, scores.judged(), retain))
     if run.encoding.numeric:
         parts.append(_describe_correction(scores))
-        parts += [] if options.by_truth else [describe_mean(run, unaware)]
-    parts.append(describe_pairs(scores, 0.0, run.workers))
+        parts += [] if by_truth else [describe_mean(run, unaware)]
     distance = scores.unscale(_find_gold_distance(run))
-    parts += _describe_members(scores, result, correlation, distance, options)
-    if has_scale(run.encoding):
-        parts += _answer_questions(run, unaware, options)
-    return Panel.of(result, parts, without)
+    return _Judged(replace(result, found=found), scores, unaware, parts, correlation, distance)
 
 
 def _fit_without_gold(result: Result) -> Fit:
@@ -342,49 +326,44 @@ def _find_gold_distance(run: Run) -> Floats:
     return divide(sums["distance"], sums["answers"])
 
 
-def _describe_rows(
-    result: Result, read: Reading, quorum: float | None, tie: int
-) -> tuple[list[Statistics], tuple[list[Any], tuple[Any, ...]]]:
-    """Return outcomes and unreadable verdicts, and the tasks that are undecided or unreadable."""
-    run = result.run
-    named = None if tie == NO_LABEL else run.encoding.decode(np.array([tie])).tolist()[0]
-    unread, total = read.find_unread(result.summary)
-    undecided, judges = read.find_silent(run.workers.tolist())
-    unreadable = () if unread is None else unread.tasks
-    outcomes = count_outcomes(result.found, quorum, named, len(undecided), len(unreadable), judges)
-    return [outcomes, describe_unreadable(run.workers, total, unread)], (undecided, unreadable)
-
-
-def _describe_members(
-    verdicts: Verdicts,
-    result: Result,
-    correlation: Floats | None,
-    known: Floats,
-    options: _Options,
-    error: Floats | None = None,
-) -> list[Statistics]:
+def _describe_members(judged: _Judged, retain: float, costs: Any) -> list[Statistics]:
     """Return smaller panels, the effective number of judges and the recommendation."""
-    run, trials = result.run, Trials(verdicts.judged())
+    verdicts, weighing, run = judged.verdicts, judged.result.weighing, judged.result.run
+    price = None if costs is None else find_prices(costs, run.workers.tolist())
+    trials, error = Trials(verdicts.judged()), None
+    if isinstance(verdicts, ClassVerdicts) and weighing.uncertainty is not None:
+        error = np.asarray(worker_columns(run, weighing)[weighing.uncertainty.unit])
     return [
-        describe_sizes(trials, run, retain=options.retain, price=options.price, known=known, error=error),
-        describe_independence(run.workers, correlation, *verdicts.ceiling),
-        recommend(trials, options.retain, run.workers),
+        describe_sizes(trials, run, retain=retain, price=price, known=judged.known, error=error),
+        describe_independence(run.workers, judged.correlation, *verdicts.ceiling),
+        recommend(trials, retain, run.workers),
     ]
 
 
-def _answer_questions(run: Run, unaware: TaskTable, options: _Options) -> list[Statistics]:
-    """Return kept verdicts, the rate and the drift, from the verdicts without gold labels."""
-    parts: list[Statistics] = []
-    rate: Estimate | None = None
-    if options.positive is not None:
-        how = {"by_truth": options.by_truth, "inferred": options.inferred}
-        part, rate = describe_rate(run, unaware, options.positive, options.groups, **how)
-        parts.append(part)
-    if run.encoding.offsets is not None:  # so that scores are unknown as they were given
-        if options.earlier is not None:
-            raise UnsupportedError("baseline compares scores as they were given: leave out bias of the label type.")
-        return parts
-    kept = keep_verdicts(run, unaware, _MAX_ANSWERS)
-    if options.earlier is not None:
-        parts.append(describe_drift(options.earlier, kept, run, options.positive, rate))
-    return [Statistics({}, {"verdicts": kept}), *parts]
+class _Questions(NamedTuple):
+    """Questions about the rate of positive labels and about drift, which need labels on a scale or classes."""
+
+    positive: list[Any] | None
+    by_truth: bool
+    groups: tuple[str, Mapping[str, str]] | None
+    earlier: Earlier | None
+
+    def answer(self, run: Run, unaware: TaskTable) -> list[Statistics]:
+        """Return kept verdicts, the rate and the drift, from the verdicts without gold labels."""
+        if not run.encoding.nominal and not has_scale(run.encoding):
+            return []
+        inferred = find_positive(run.encoding) if self.positive is None and run.n_gold else None
+        positive = self.positive if inferred is None else [inferred]
+        parts: list[Statistics] = []
+        rate: Rate | None = None
+        if positive is not None:
+            how = {"by_truth": self.by_truth, "inferred": inferred is not None}
+            part, rate = describe_rate(run, unaware, positive, self.groups, **how)
+            parts.append(part)
+        if run.encoding.offsets is not None:  # so that scores are unknown as they were given
+            if self.earlier is not None:
+                raise UnsupportedError("baseline compares scores as they were given: leave out bias of the label type.")
+            return parts
+        kept = keep_verdicts(run, unaware, _MAX_ANSWERS)
+        drift = [] if self.earlier is None else [describe_drift(self.earlier, kept, run, rate)]
+        return [Statistics({}, {"verdicts": kept}), *parts, *drift]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from allalike._core.words import count
 from allalike.engines import Run
 from allalike.errors import UnsupportedError
 from allalike.frames import Frame, Framed
-from allalike.panels.annotators import EPSILON, compare_with_humans
 from allalike.panels.messages import TITLES, describe_panel
 from allalike.panels.summary import PanelSummary, make_summary, to_json
 from allalike.panels.verdicts import Statistics
@@ -59,7 +58,7 @@ class Panel(Framed[Frame]):
     ----------
     result
         The truths and workers, as `allalike.discover` finds them.
-    facts, tables, judge_columns
+    parts
         Statistics of the judges: facts of the summary, tables, and columns of the table of judges.
     undecided, unreadable
         The tasks on which every judge contradicts itself, and those of which no verdict can be read.
@@ -75,25 +74,14 @@ class Panel(Framed[Frame]):
     """
 
     result: Result[Frame]
-    facts: Mapping[str, Any]
-    tables: Mapping[str, pd.DataFrame]
-    judge_columns: Mapping[str, Any] = field(default_factory=dict)
+    parts: Sequence[Statistics]
     undecided: Sequence[Any] = ()
     unreadable: Sequence[Any] = ()
 
-    @classmethod
-    def of(
-        cls, result: Result[Frame], parts: Sequence[Statistics], silent: tuple[Sequence[Any], Sequence[Any]]
-    ) -> Panel[Frame]:
-        """Put statistics together."""
-        facts: dict[str, Any] = {}
-        tables: dict[str, pd.DataFrame] = {}
-        judges: dict[str, Any] = {}
-        for part in parts:
-            facts |= part.facts
-            tables |= part.tables
-            judges |= part.judges
-        return cls(result, facts, tables, judges, *silent)
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables beside those of truths and judges, by name."""
+        return {name: table for part in self.parts for name, table in part.tables.items()}
 
     @property
     def run(self) -> Run:  # type: ignore[override]
@@ -138,13 +126,7 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def pairs(self) -> Frame:
-        """One row per pair of judges, the most improbable first: shared wrong labels, or correlation of errors.
-
-        >>> import allalike
-        >>> rows = [(judge, task, "x" if judge == "ada" else "y") for judge in ("ada", "bob", "eve") for task in (1, 2)]
-        >>> allalike.jury(rows).pairs.columns.tolist()[:6]
-        ['judge', 'other', 'common', 'wrong', 'other_wrong', 'both_wrong']
-        """
+        """One row per pair of judges, the most improbable first: shared wrong labels, or correlation of errors."""
         return self._frame("pairs")
 
     @cached_property
@@ -162,14 +144,7 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def rates(self) -> Frame:
-        """One row for all tasks and one per group: the rate of positive tasks with its interval.
-
-        >>> import allalike
-        >>> rows = [(judge, task, "yes" if task < 3 else "no") for judge in ("ada", "bob", "eve") for task in range(4)]
-        >>> allalike.jury(rows, gold={0: "yes", 1: "no", 3: "no"}, positive="yes").rates[["tasks", "apparent", "rate"]]
-           tasks  apparent   rate
-        0      4      0.75  0.375
-        """
+        """One row for all tasks and one per group: the rate of positive tasks with its interval."""
         return self._frame("rates")
 
     @cached_property
@@ -184,52 +159,22 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def orders(self) -> Frame:
-        """One row per judge: the share of pairs with the same verdict in both orders, and the position bias.
-
-        >>> import allalike
-        >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxy"], "shown": [*"pqpq"]}
-        >>> panel = allalike.jury(rows, columns={"label": "said"}, order="shown", verdicts_name="answers")
-        >>> panel.orders["same"].tolist()
-        [1.0, 0.0]
-        """
+        """One row per judge: the share of pairs with the same verdict in both orders, and the position bias."""
         return self._frame("orders", "order")
 
     @cached_property
     def samples(self) -> Frame:
-        """One row per number of samples: accuracy or RMSE of the panel, and the share of its worth that is retained.
-
-        >>> import allalike
-        >>> rows = {"judge": [*"aabb"], "item": [1] * 4, "said": [*"xxxx"], "epoch": [1, 2, 1, 2]}
-        >>> allalike.jury(rows, columns={"label": "said"}, sample="epoch").samples["retained"].tolist()
-        [1.0, 1.0]
-        """
+        """One row per number of samples: accuracy or RMSE of the panel, and the share of its worth that is retained."""
         return self._frame("samples", "sample")
 
-    def alternative_annotators(self, humans: Any, *, epsilon: float = EPSILON) -> Frame:
-        """Test whether models may replace the human judges: the alternative annotator test.
-
-        One row per model and human: the share of tasks on which each is at least as near to the other humans, the
-        probability, and whether the hypothesis that the human is better by more than ``epsilon`` is rejected. A model
-        may replace humans if it is rejected for half of them (`allalike.panels.annotators`).
-
-        Parameters
-        ----------
-        humans
-            The judges who are human, at least three.
-        epsilon
-            Cost-benefit margin: 0.2 for experts, 0.15 for trained annotators, 0.1 for crowd workers.
-
-        >>> import allalike
-        >>> labels = {"gpt": "xyxy" * 10, "ada": "xyxy" * 10, "bob": "xyxx" * 10, "eve": "xyyy" * 10}
-        >>> panel = allalike.jury([(who, task, label) for who, own in labels.items() for task, label in enumerate(own)])
-        >>> panel.alternative_annotators(["ada", "bob", "eve"])["rejected"].tolist()
-        [True, True, True]
-        """
-        return self._dress(list_columns(compare_with_humans(self.result.run, humans, epsilon)[1]))
+    @cached_property
+    def annotators(self) -> Frame:
+        """One row per model and human of the alternative annotator test: how often each wins, and the p-value."""
+        return self._frame("annotators", "humans")
 
     def _frame(self, name: str, option: str = "") -> Frame:
         if option and name not in self.tables:
-            raise UnsupportedError(f"Nothing is known about {name}. Name their column with {option}= of allalike.jury.")
+            raise UnsupportedError(f"Nothing is known about {name}. Name them with {option}= of allalike.jury.")
         return self._dress(list_columns(self.tables.get(name, {})))
 
     @property
@@ -240,7 +185,7 @@ class Panel(Framed[Frame]):
     @cached_property
     def panel_summary(self) -> PanelSummary:
         """The facts of the panel, with six digits of each number; unknown is None."""
-        return make_summary(dict(self.facts))
+        return make_summary({name: fact for part in self.parts for name, fact in part.facts.items()})
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -307,14 +252,14 @@ class Panel(Framed[Frame]):
         silent = [*self.undecided, *self.unreadable]
         if not silent:
             return None
-        result = self.result
-        columns = truth_columns(result.found.joined(), result.run.encoding, result.weighing)
-        tasks = columns["task"]
-        assert isinstance(tasks, Values)
-        ids = _write_like(tasks, silent)
-        order = order_of(Values([*tasks.tolist(), *ids]))
+        columns = truth_columns(self.result.found.joined(), self.run.encoding, self.result.weighing)
+        tasks = columns["task"].tolist()
+        if isinstance(tasks[0], int):
+            with suppress(ValueError):
+                silent = [int(task) for task in silent]
         verdicts = ["inconclusive"] * len(self.undecided) + ["unreadable"] * len(self.unreadable)
-        known: dict[str, list[Any]] = {"task": ids, "verdict": verdicts, "answers": [0] * len(silent)}
+        known: dict[str, list[Any]] = {"task": silent, "verdict": verdicts, "answers": [0] * len(silent)}
+        order = order_of(Values([*tasks, *silent]))
         return {name: _extend(column, known.get(name), len(silent), order) for name, column in columns.items()}
 
     @property
@@ -332,18 +277,8 @@ class Panel(Framed[Frame]):
             **{name: columns[name] for name in ("relative_error", "rank_low", "rank_high") if name in columns},
             "weight": weighing.weight,
             **({} if group is None else {"copy_group": group}),
-            **list_columns(self.judge_columns),
+            **list_columns({name: column for part in self.parts for name, column in part.judges.items()}),
         }
-
-
-def _write_like(tasks: Values, others: Sequence[Any]) -> list[Any]:
-    """Return ids as others are written: as integers where these are, and otherwise as they came."""
-    if all(isinstance(task, int) for task in tasks.tolist()[:1]):
-        try:
-            return [int(each) for each in others]
-        except ValueError:
-            pass
-    return list(others)
 
 
 def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Array) -> Values | Array:

@@ -56,8 +56,8 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import GroupRate, IntervalFacts, MeanScore, Rate
-from allalike.panels.verdicts import NO_LABEL, NORMAL, Statistics, divide, ratio
+from allalike.panels.summary import MAX_NAMED, UNKNOWN, GroupRate, Interval, MeanScore, Rate
+from allalike.panels.verdicts import NORMAL, Statistics, divide
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
@@ -66,34 +66,9 @@ _DRAWS = 20_000  # after which limits are known to 1 % of their width
 _SIGNIFICANCE = 0.01  # of a difference in errors between groups
 _FURTHER = 50  # gold labels to collect next
 _MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tasks for a mean
-_MAX_NAMED, _MAX_LISTED = 20, 10  # groups in a summary, labels in a message
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
-_BOUND = re.compile(rf"([<>]=?)\s*({_NUMBER.pattern})")
-_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal}
-
-
-class Estimate(NamedTuple):
-    """A share of tasks or a mean, with its 95 % confidence interval; NaN if unknown."""
-
-    estimate: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-
-    @property
-    def facts(self) -> IntervalFacts:
-        """The same for a summary."""
-        return IntervalFacts(**self._asdict())
-
-    def minus(self, then: Estimate) -> Estimate:
-        """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER).
-
-        >>> [round(each, 2) for each in Estimate(0.5, 0.44, 0.56).minus(Estimate(0.8, 0.72, 0.85))]
-        [-0.3, -0.38, -0.2]
-        """
-        difference = self.estimate - then.estimate
-        low = difference - math.hypot(self.estimate - self.ci_low, then.ci_high - then.estimate)
-        high = difference + math.hypot(self.ci_high - self.estimate, then.estimate - then.ci_low)
-        return Estimate(difference, low, high)
+_MAX_LISTED = 10  # labels in a message
+_BOUND = re.compile(r"([<>]=?)\s*([-+.\d]+)")
+_COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 
 
 class Counts(NamedTuple):
@@ -117,7 +92,7 @@ class Counts(NamedTuple):
     @property
     def apparent(self) -> float:
         """The share that the panel calls positive."""
-        return ratio(float(self.tasks[POSITIVE]), float(self.tasks.sum()))
+        return float(self.tasks[POSITIVE] / self.tasks.sum())
 
     @property
     def truly(self) -> Floats:
@@ -135,71 +110,71 @@ class Counts(NamedTuple):
         return divide(self.called_right, self.truly)
 
 
-def estimate_rate(counts: Counts) -> Estimate:
+def estimate_rate(counts: Counts) -> Interval:
     """Estimate the rate by double sampling.
 
     >>> perfect = Counts(np.array([50.0, 150.0]), np.array([10.0, 30.0]), np.array([0.0, 30.0]))
-    >>> [round(each, 2) for each in estimate_rate(perfect)]
+    >>> [round(each, 2) for each in msgspec.structs.astuple(estimate_rate(perfect))]
     [0.75, 0.68, 0.81]
     """
     if not counts.known.any():
-        return Estimate()
+        return UNKNOWN
     p, share = counts.apparent, np.where(counts.known > 0, counts.positive / np.maximum(counts.known, 1), 0.5)
     estimate = p * float(share[POSITIVE]) + (1 - p) * float(share[NEGATIVE])
     hits = np.array([counts.tasks[POSITIVE], *counts.positive]) + PRIOR
     misses = np.array([counts.tasks[NEGATIVE], *(counts.known - counts.positive)]) + PRIOR
     called, bad, good = np.random.default_rng(0).beta(hits, misses, (_DRAWS, 3)).T
     low, high = np.quantile(called * good + (1 - called) * bad, _LIMITS).tolist()
-    return Estimate(estimate, min(low, estimate), max(high, estimate))
+    return Interval(estimate=estimate, ci_low=min(low, estimate), ci_high=max(high, estimate))
 
 
-def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
+def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Interval, float]:
     """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; return lambda as well.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
     >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
     >>> mean, power = estimate_mean(truth[:100], scores[:100], scores[100:])
-    >>> [round(each, 2) for each in mean], round(power, 2)
+    >>> [round(each, 2) for each in msgspec.structs.astuple(mean)], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
     from scipy.special import stdtrit
 
-    n, n_others = len(label), len(others)
+    n, n_others, power = len(label), len(others), 0.0
     if n < 2:
-        return Estimate(), 0.0
-    covariance = float(np.cov(label, predicted)[0, 1])
+        return UNKNOWN, power
     variance = float(np.var(np.concatenate([predicted, others]), ddof=1))
-    power = min(max(ratio(covariance, (1 + n / n_others) * variance), 0.0), 1.0) if n_others and variance > 0 else 0.0
+    if n_others and variance > 0:
+        power = float(np.clip(np.cov(label, predicted)[0, 1] / ((1 + n / n_others) * variance), 0.0, 1.0))
     estimate, square = float(label.mean()), float(np.var(label - power * predicted, ddof=1)) / n
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
     half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
-    return Estimate(estimate, estimate - half, estimate + half), power
+    return Interval(estimate=estimate, ci_low=estimate - half, ci_high=estimate + half), power
 
 
-def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
+def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval, bool]:
     """Correct the share called positive, of some tasks or of those without gold labels, by sensitivity and specificity.
 
     Return also whether no rate explains that share if the panel errs as on gold labels. Two more gold labels of each
     kind are added, half of them right.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
-    >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
+    >>> [round(each, 4) for each in msgspec.structs.astuple(correct_rate(counts, counts.tasks)[0])]
     [0.1667, 0.0564, 0.2627]
     """
     asked = counts.tasks - counts.known if tasks is None else tasks
     asked = asked if asked.sum() else counts.tasks
-    if not counts.truly.all() or not asked.sum():
-        return Estimate(), False
+    if not counts.truly.all():
+        return UNKNOWN, False
     p, slope = float(asked[POSITIVE] / asked.sum()), float(counts.hit_rates.sum()) - 1
     plain = min(max((p + float(counts.hit_rates[NEGATIVE]) - 1) / slope, 0.0), 1.0) if slope > 0 else math.nan
     truths = counts.truly + 2
     hit, size = (counts.called_right + 1) / truths, float(asked.sum()) + NORMAL**2
     slope = float(hit.sum()) - 1
     if slope <= 0:
-        return Estimate(plain, 0.0, 1.0), False
+        return Interval(estimate=plain, ci_low=0.0, ci_high=1.0), False
 
     def find_limits(rate: float) -> tuple[float, float]:
         bad, good = (hit * (1 - hit) / truths).tolist()
@@ -213,8 +188,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate,
     low, high = find_limits(rate)
     if misfit := low >= 1 or high <= 0:
         low, high = find_limits(min(max(rate, 0.0), 1.0))
-    low, high = np.clip([low, high], 0.0, 1.0).tolist()
-    return Estimate(plain, low, high), misfit
+    return Interval(estimate=plain, ci_low=max(low, 0.0), ci_high=min(high, 1.0)), misfit
 
 
 def have_equal_errors(parts: Sequence[Counts]) -> bool:
@@ -227,10 +201,9 @@ def have_equal_errors(parts: Sequence[Counts]) -> bool:
     """
     from scipy.stats import chi2_contingency
 
+    right, known = (np.array([getattr(part, name) for part in parts]) for name in ("called_right", "truly"))
     for truth in (NEGATIVE, POSITIVE):
-        right = np.array([part.called_right[truth] for part in parts])
-        wrong = np.array([part.truly[truth] for part in parts]) - right
-        table = np.array([right, wrong])[:, right + wrong > 0]
+        table = np.array([right[:, truth], (known - right)[:, truth]])[:, known[:, truth] > 0]
         if table.sum(axis=1).all() and chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
             return False
     return True
@@ -247,9 +220,6 @@ def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
     return np.asarray(np.minimum(np.round(number * part / part.sum()), counts.tasks - counts.known), np.int64)
 
 
-# Positive labels: some classes or levels, or numbers within bounds.
-
-
 def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Array], Array]:
     """Return the function that marks positive labels, as codes: some classes or levels, or numbers within bounds.
 
@@ -261,49 +231,45 @@ def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Ar
     bounds = [_BOUND.fullmatch(str(each).strip()) for each in positive]
     if encoding.n_classes is None and encoding.numeric:
         try:
-            return partial(_meets_any, bounds=[_take_bound(*each) for each in zip(positive, bounds, strict=True)])
+            tests = [
+                (np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2]))
+                for each, bound in zip(positive, bounds, strict=True)
+            ]
         except (TypeError, ValueError):
             raise OptionError(
                 f"positive is {positive[0]!r}, and labels are numbers. Write a bound, such as '>=4'."
             ) from None
-    if encoding.nominal or not any(bounds):
-        return partial(np.isin, test_elements=find_codes(encoding, positive))
-    levels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
-    if not all(map(_NUMBER.fullmatch, levels)):
-        raise OptionError(f"positive is {positive[0]!r}, but the levels are not numbers. Name those that are positive.")
-    within = _meets_any(np.array(levels, np.float64), bounds=[_take_bound("", each) for each in bounds if each])
-    named = [each for each, bound in zip(positive, bounds, strict=True) if not bound]
-    return partial(np.isin, test_elements=np.union1d(np.flatnonzero(within), find_codes(encoding, named)))
+        return partial(_meets_any, tests=tests)
+    names = [str(label) for label in encoding.decode(np.arange(encoding.n_labels)).tolist()]
+    chosen = np.zeros(len(names), np.bool_)
+    for each, bound in zip(map(str, positive), bounds, strict=True):
+        if bound is not None and not encoding.nominal:
+            try:
+                chosen |= _COMPARE[bound[1]](np.array(names, np.float64), float(bound[2]))
+            except ValueError:
+                raise OptionError(
+                    f"positive is {each!r}, but the levels are not numbers. Name those that are positive."
+                ) from None
+        elif each in names:
+            chosen[names.index(each)] = True
+        else:
+            listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
+            raise UnknownNameError(f"No verdict is {each!r}.{did_you_mean(each, names)} The verdicts are: {listed}.")
+    if chosen.all() and len(names) > 1:
+        raise OptionError(f"positive names every label, {', '.join(names)}, so that the rate is 1. Leave some out.")
+    return partial(np.isin, test_elements=np.flatnonzero(chosen))
 
 
-def _take_bound(positive: Any, bound: re.Match[str] | None) -> tuple[str, float]:
-    return ("==", float(positive)) if bound is None else (bound[1], float(bound[2]))
+def _meets_any(numbers: Array, *, tests: Sequence[tuple[Any, float]]) -> Array:
+    return np.asarray(np.any([compare(numbers, bound) for compare, bound in tests], axis=0))
 
 
-def _meets_any(numbers: Array, *, bounds: Sequence[tuple[str, float]]) -> Array:
-    return np.asarray(np.any([_COMPARE[sign](numbers, number) for sign, number in bounds], axis=0))
-
-
-def find_codes(encoding: Encoding, positive: Sequence[Any]) -> npt.NDArray[np.int64]:
-    """Return the codes of some labels, which must be among those that judges gave.
-
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 1, "yes"), ("bob", 1, "no")], domain="categorical")
-    >>> find_codes(answers.encoding, ["yse"])
-    Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No verdict is 'yse'. Did you mean 'yes'? The verdicts are: no, yes.
-    """
-    known = {str(label): code for code, label in enumerate(encoding.decode(np.arange(encoding.n_labels)).tolist())}
-    if len(positive) >= len(known) > 1 and {*map(str, positive)} >= known.keys():
-        raise OptionError(f"positive names every label, {', '.join(known)}, so that the rate is 1. Leave some out.")
-    if missing := [str(label) for label in positive if str(label) not in known]:
-        listed = ", ".join(list(known)[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
-        close = did_you_mean(missing[0], known)
-        raise UnknownNameError(f"No verdict is {missing[0]!r}.{close} The verdicts are: {listed}.")
-    return np.array([known[str(label)] for label in positive], np.int64)
-
-
-# Rates and means of a panel.
+def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]) -> dict[str, Array]:
+    """Return, per task, a value of its gold label, or NaN."""
+    truth = np.full(block.n_tasks, np.nan)
+    if len(block.gold_task):
+        truth[block.gold_task] = value(kernels.restore_gold(block))
+    return {"truth": truth}
 
 
 def describe_rate(
@@ -314,7 +280,7 @@ def describe_rate(
     *,
     by_truth: bool,
     inferred: bool,
-) -> tuple[Statistics, Estimate]:
+) -> tuple[Statistics, Rate]:
     """Return the rate of all tasks and of each group, the errors of the panel, and further gold labels to collect.
 
     ``verdicts`` are those without gold labels; ``by_truth`` is true if gold labels were selected by their labels.
@@ -325,47 +291,62 @@ def describe_rate(
     counts, known = Counts.of(verdict, truth), ~np.isnan(truth)
     rogan_gladen, misfit = correct_rate(counts)
     double_sampling = estimate_rate(counts)
-    rate = rogan_gladen if by_truth else double_sampling
-    powered = None
+    rate, powered = rogan_gladen if by_truth else double_sampling, None
     if known.any() and not by_truth:
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
         mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = IntervalFacts(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
-    rows = [_list_row("", counts, rate, "own")]
+        powered = Interval(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
+    rows = [_list_row("", counts, rate)]
     if groups is not None:
-        names = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
-        parts = {name: Counts.of(verdict[names == name], truth[names == name]) for name in sorted({*names.tolist()})}
-        pooled = partial(correct_rate, counts) if have_equal_errors(list(parts.values())) else None
-        for name, part in parts.items():
-            if part.known.sum() >= _MIN_OWN:
-                rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part), "own"))
-            else:
-                rows.append(_list_row(name, part, pooled(part.tasks)[0] if pooled else Estimate(), "all"))
+        rows += _estimate_groups(
+            np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object),
+            verdict,
+            truth,
+            by_truth=by_truth,
+        )
     facts = Rate(
+        **msgspec.structs.asdict(rate),
         positive=tuple(positive),
         inferred=inferred,
         tasks=int(counts.tasks.sum()),
         known=int(counts.known.sum()),
         apparent=counts.apparent,
-        **rate._asdict(),
         sensitivity=float(counts.hit_rates[POSITIVE]),
         specificity=float(counts.hit_rates[NEGATIVE]),
         drawn="truth" if by_truth else "random",
-        double_sampling=double_sampling.facts,
-        rogan_gladen=rogan_gladen.facts,
+        double_sampling=double_sampling,
+        rogan_gladen=rogan_gladen,
         prediction_powered=powered,
         misfit=misfit,
         by=groups and groups[0],
-        groups=tuple(rows[1 : _MAX_NAMED + 1]) if groups else None,
+        groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
+    )
+    ask, order = [], mix(piece.tasks.hashes())
+    for called, number in enumerate(allot_gold(counts)):  # at random among tasks with one verdict
+        places = np.flatnonzero((verdict == called) & ~known)
+        ask += places[np.argsort(order[places], kind="stable")][:number].tolist()
+    further = pd.DataFrame(
+        {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
     )
     rates = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
-    ask = _draw_tasks(allot_gold(counts), np.where(known, NO_LABEL, verdict), mix(piece.tasks.hashes()))
-    further = pd.DataFrame({"task": piece.tasks.take(ask).tolist(), "called_positive": verdict[ask] == POSITIVE})
-    return Statistics({"rate": facts}, {"rates": rates, "ask": further}), rate
+    return Statistics({"rate": facts}, {"rates": rates, "ask": further}), facts
 
 
-def _list_row(group: str, counts: Counts, rate: Estimate, source: str) -> GroupRate:
+def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
+    """Return the rate of each group, by its own gold labels or, if errors are equal, by those of all tasks."""
+    parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
+    counts, are_equal = Counts.of(verdict, truth), have_equal_errors(list(parts.values()))
+    rows = []
+    for name, part in parts.items():
+        if part.known.sum() >= _MIN_OWN:
+            rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part)))
+        else:
+            rows.append(_list_row(name, part, correct_rate(counts, part.tasks)[0] if are_equal else UNKNOWN, "all"))
+    return rows
+
+
+def _list_row(group: str, counts: Counts, rate: Interval, source: str = "own") -> GroupRate:
     return GroupRate(
         group=group,
         tasks=int(counts.tasks.sum()),
@@ -378,15 +359,6 @@ def _list_row(group: str, counts: Counts, rate: Estimate, source: str) -> GroupR
     )
 
 
-def _draw_tasks(labels: npt.NDArray[np.int64], verdict: Array, order: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the tasks to label next, at random among those with one verdict."""
-    picked = []
-    for each in (NEGATIVE, POSITIVE):
-        places = np.flatnonzero(verdict == each)
-        picked.append(places[np.argsort(order[places], kind="stable")][: labels[each]])
-    return np.concatenate(picked)
-
-
 def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
     """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
     truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
@@ -396,14 +368,5 @@ def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
         return Statistics({})
     mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
     alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
-    apparent = float(label[there].mean())
-    facts = MeanScore(known=int(known.sum()), apparent=apparent, **mean._asdict(), power=power, gold_only=alone.facts)
-    return Statistics({"mean": facts})
-
-
-def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return, per task, a value of its gold label, or NaN."""
-    truth = np.full(block.n_tasks, np.nan)
-    if len(block.gold_task):
-        truth[block.gold_task] = value(kernels.restore_gold(block))
-    return {"truth": truth}
+    own = {"known": int(known.sum()), "apparent": float(label[there].mean()), "power": power, "gold_only": alone}
+    return Statistics({"mean": MeanScore(**msgspec.structs.asdict(mean), **own)})

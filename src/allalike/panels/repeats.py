@@ -2,25 +2,20 @@
 
 **Position bias** is the probability that a judge prefers what is shown first, less 1/2, over both orders of the same
 pairs. With d_t the share of first places among its verdicts on t, less 1/2, it is the mean of d_t. Its interval is that
-of Bonett and Price (Adjusted Wald confidence interval for a difference of binomial proportions based on paired data.
-Journal of Educational and Behavioral Statistics 2012), which adds one pair of either kind, with 1/m of its square where
-m samples are in each order; its p-value is that of an exact sign test of the pairs with the first place twice against
-those with the second twice, multiplied by the number of judges (Bonferroni).
+of Bonett and Price (2012), which adds one pair of either kind, with 1/m of its square where m samples are in each
+order; its p-value is that of an exact sign test of the pairs with the first place twice against those with the second
+twice, multiplied by the number of judges (Bonferroni).
 
 **Steadiness of classes** is the probability that two samples of a judge on one task (and in one order) are the same. If
 n_l of its m samples on it are l, s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) has this probability as its mean. The
-interval is that of Wilson, for as many independent answers as have its variance over tasks (Kish: Survey Sampling.
-1965), p (1 - p) / var, and fewer where few tasks determine the variance (Korn and Graubard: Confidence intervals for
-proportions with small expected number of positive counts. Survey Methodology 1998). **Fewer samples**: k of the m
-samples are drawn twenty times, and the panel votes with its weights.
+interval is that of Wilson, for as many independent answers as have its variance over tasks (Kish 1965), and fewer where
+few tasks determine the variance (Korn and Graubard 1998). **Fewer samples**: k of the m samples are drawn twenty times,
+and the panel votes with its weights.
 
-**Steadiness of scores** is the intraclass correlation of two samples of a judge on the same task,
-
-    steadiness = (B - W) / (B + (m - 1) W)
-
-with the mean squares B between and W within tasks and m samples per task; its interval follows from the distribution of
-B / W (Shrout and Fleiss: Intraclass correlations. Psychological Bulletin 1979, case 1). With k samples instead of m,
-the verdict of a panel in which judges have the weights w varies by the sum of w^2 W (1/k - 1/m) more.
+**Steadiness of scores** is the intraclass correlation of two samples of a judge on the same task (Shrout and Fleiss
+1979, case 1), (B - W) / (B + (m - 1) W) with the mean squares B between and W within tasks and m samples per task. With
+k samples instead of m, the verdict of a panel in which judges have the weights w varies by the sum of
+w^2 W (1/k - 1/m) more.
 
 An error that all samples of a judge share is not seen: a steady judge may be wrong steadily.
 """
@@ -37,12 +32,11 @@ from allalike._core.columns.values import Values
 from allalike._core.late import pd
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
-from allalike.panels.summary import JudgePosition, JudgeSteadiness, OrderCounts, SampleCounts
+from allalike.panels.summary import MAX_NAMED, JudgeInterval, OrderCounts, SampleCounts
 from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, divide
 from allalike.result.result import Result
 
 _SIGNIFICANT = 0.05
-_MAX_NAMED = 20
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 20
 _EQUAL = 1e-9
@@ -95,14 +89,15 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
 
 def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
     """Return the mean of d_t and its interval, in which there is one pair more for each place."""
-    label, order = (verdicts.rows[name].to_numpy() for name in ("label", "order"))
-    shown_first = np.where(order == 0, *sides)
-    share = np.where(label == verdicts.tie, 0.5, label == shown_first)
-    means = [verdicts.find_means(share, order == each) for each in (0, 1)]
-    d = sum(means) / 2 - 0.5
-    n = np.asarray((~np.isnan(d)).sum(axis=0), np.float64)
-    counts = np.bincount(verdicts.rows["judge"], minlength=len(verdicts.judges)).astype(np.float64)
-    total, squares = np.nansum(d, axis=0), np.nansum(np.square(d), axis=0)
+    rows, judges = verdicts.rows, range(len(verdicts.judges))
+    shown_first = np.where(rows["order"] == 0, *sides)
+    share = np.where(rows["label"] == verdicts.tie, 0.5, rows["label"] == shown_first)
+    orders = rows.assign(share=share).groupby(["judge", "task", "order"])["share"].mean().unstack("order")
+    d = orders.reindex(columns=[0, 1]).dropna().mean(axis=1) - 0.5
+    total, squares, n = (
+        each.groupby("judge").sum().reindex(judges, fill_value=0.0).to_numpy(np.float64) for each in (d, d**2, d**0)
+    )
+    counts = np.bincount(rows["judge"], minlength=len(judges)).astype(np.float64)
     middle, more = total / (n + 2), 0.5 / divide(counts, 2 * n)  # of m samples
     half = NORMAL * np.sqrt(((squares + more) / (n + 2) - np.square(middle)) / (n + 2))
     limits = np.clip(np.column_stack([middle - half, middle + half]), -_MAX_BIAS, _MAX_BIAS)
@@ -115,12 +110,10 @@ def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order:
     biased = orders[orders["p_value"] < _SIGNIFICANT].sort_values(
         "position_bias", key=abs, ascending=False, kind="stable"
     )
-    named = [
-        JudgePosition(
-            judge=verdicts.judges[place], bias=row["position_bias"], ci_low=row["ci_low"], ci_high=row["ci_high"]
-        )
-        for place, row in zip(biased.index.tolist(), biased.to_dict("records"), strict=True)
-    ]
+    named = tuple(
+        JudgeInterval(judge=verdicts.judges[place], bias=bias, ci_low=low, ci_high=high)
+        for place, bias, low, high in biased[["position_bias", "ci_low", "ci_high"]].head(MAX_NAMED).itertuples()
+    )
     facts = OrderCounts(
         verdicts_name=verdicts_name,
         first_order=first_order,
@@ -128,7 +121,7 @@ def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order:
         same=int((orders["pairs"] * orders["same"].fillna(0.0)).round().sum()),
         one_order=int(orders["one_order"].sum()),
         known=bool(orders["position_bias"].notna().any()),
-        biased=tuple(named[:_MAX_NAMED]),
+        biased=named,
     )
     own = orders.iloc[verdicts.find(judges)]
     columns = {"same_in_both_orders": own["same"].to_numpy(), "position_bias": own["position_bias"].to_numpy()}
@@ -238,7 +231,7 @@ def _describe(
     facts = SampleCounts(
         most=int(sizes[-1]),
         steadiness=mean,
-        least_steady=JudgeSteadiness(judge=judges[least], steadiness=value, ci_low=low, ci_high=high),
+        least_steady=JudgeInterval(judge=judges[least], steadiness=value, ci_low=low, ci_high=high),
         enough=int(sizes[np.argmax(worth >= retain * worth[-1] - _EQUAL)]),
         retain=retain,
         panel=dict(zip(map(str, sizes.tolist()), worth.tolist(), strict=True)),

@@ -1,26 +1,18 @@
 """Rows of verdicts: unreadable ones, both orders of a pair, samples, and the one verdict that a judge's rows become.
 
-All rows are in memory for this, whatever the engine that weighs the judges afterwards. A row without a label, or with
-none that can be parsed, is not a verdict: it counts for no class, and it is reported. Empty cells of a matrix say that
-a judge was not asked, and are not among them.
+A row without a label, or with none that can be parsed, is not a verdict, and it is reported. Empty cells of a matrix
+say that a judge was not asked.
 
 A judge may have seen a pair in both orders, and may have been asked several times in each. These rows become one
-verdict: the label l has the share
-
-    s(l) = mean over orders of (the share of l among the samples in this order),
-
-and the verdict is the label with the largest share. Every order counts the same, however many samples it has, so that
-the effect of the position cancels out. Where two labels have the same share, the judge is undecided: a tie where labels
-have one, and otherwise it has no verdict on this task. The samples of a judge who scores become their mean.
-
-**What verdicts on pairs name.** The label A may be an answer, whatever its place, or the place in which one was shown.
-Labels such as first and second, or left and right, name places; otherwise the user is asked.
+verdict: the label with the largest mean over orders of its share among the samples in this order. Every order counts
+the same, so that the effect of the position cancels out. Where two labels have the same share, the judge is undecided:
+a tie where labels have one, and otherwise no verdict on this task. The samples of a judge who scores become their mean.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
@@ -41,8 +33,8 @@ from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains import Categorical, Domain, Encoding
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
-from allalike.panels.summary import UnreadableCounts, UnreadableJudge
-from allalike.panels.verdicts import NO_LABEL, Codes, Marks, Statistics, ratio
+from allalike.panels.summary import MAX_NAMED, UnreadableCounts, UnreadableJudge
+from allalike.panels.verdicts import NO_LABEL, Codes, Statistics
 from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.source import Source, cells
@@ -62,7 +54,7 @@ _MOST_LABELS = 10  # of open answers, one may be called a tie by chance
 _MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
 _EQUAL = 1e-9  # shares that differ by less are the same
 _SAMPLE_ROWS = 100_000
-_MAX_NAMED, _MAX_LISTED = 20, 10
+_MAX_LISTED = 10  # labels in a message
 
 
 class JuryOptions(ReadOptions, total=False):
@@ -111,37 +103,24 @@ def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
 
 
 class Unreadable(NamedTuple):
-    """Number of unreadable rows and of all rows by judge, and the tasks without any readable verdict."""
+    """Number of ``unreadable`` rows, and of all rows, ``asked``, by judge, and the tasks without a readable verdict."""
 
-    rows: Mapping[str, int] = {}
-    asked: Mapping[str, int] = {}
+    judges: pd.DataFrame
     tasks: tuple[Any, ...] = ()
 
 
-def find_unreadable(
-    batches: Callable[[], Iterable[Mapping[str, Column]]], cleaning: Cleaning, *, blank_counts: bool
-) -> Unreadable:
+def find_unreadable(batches: Iterable[Mapping[str, Column]], cleaning: Cleaning, *, blank_counts: bool) -> Unreadable:
     """Count the rows that cannot be read, by judge, and list the tasks without any that can."""
-
-    def mark(label: Column) -> tuple[Marks, Marks]:
-        """Mark the unreadable rows, and those that count."""
-        blank, unparsed = cleaning.find_unreadable(label)
-        return (blank | unparsed, np.ones(len(blank), np.bool_)) if blank_counts else (unparsed, ~blank)
-
-    rows: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    tasks: dict[Any, None] = {}
-    for batch in batches():
-        gone, there = mark(batch["label"])
-        workers = _list_values(batch["worker"])
-        asked.update(str(worker) for worker, is_there in zip(workers, there, strict=True) if is_there)
-        rows.update(str(workers[row]) for row in np.flatnonzero(gone))
-        tasks |= dict.fromkeys(_list_values(batch["task"].keep(gone)) if gone.any() else ())
-    for batch in batches() if tasks else ():
-        gone, there = mark(batch["label"])
-        for task in _list_values(batch["task"].keep(there & ~gone)):
-            tasks.pop(task, None)
-    return Unreadable(dict(rows), dict(asked), tuple(tasks))
+    judges, tasks = [], []
+    for batch in batches:
+        blank, unparsed = cleaning.find_unreadable(batch["label"])
+        names = [str(worker) for worker in _list_values(batch["worker"])]
+        columns = {"judge": names, "task": _list_values(batch["task"]), "unreadable": unparsed | (blank & blank_counts)}
+        rows = pd.DataFrame(columns)[blank_counts | ~blank]
+        judges.append(rows.groupby("judge", sort=False)["unreadable"].agg(unreadable="sum", asked="size"))
+        tasks.append(rows.groupby("task", sort=False)["unreadable"].all())
+    gone = pd.concat(tasks).groupby(level=0, sort=False).all()
+    return Unreadable(pd.concat(judges).groupby(level=0, sort=False).sum(), tuple(gone.index[gone].tolist()))
 
 
 def _list_values(column: Column) -> list[Any]:
@@ -150,14 +129,19 @@ def _list_values(column: Column) -> list[Any]:
 
 def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
     """Count unreadable verdicts by judge, the most first, including judges without any readable one."""
-    known = unread or Unreadable()
-    named = [
-        UnreadableJudge(judge=judge, unreadable=n, asked=known.asked[judge], share=ratio(n, known.asked[judge]))
-        for judge, n in Counter(known.rows).most_common(_MAX_NAMED)
-    ]
-    facts = UnreadableCounts(verdicts=total, judges=len(known.rows), tasks=len(known.tasks), named=tuple(named))
-    counts = np.array([known.rows.get(str(judge), 0) for judge in judges.tolist()], np.int64)
-    return Statistics({"unreadable": facts}, {}, {} if unread is None else {"unreadable": counts})
+    if unread is None or not total:
+        facts = UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())
+        return Statistics(
+            {"unreadable": facts}, {}, {} if unread is None else {"unreadable": np.zeros(len(judges), int)}
+        )
+    table = unread.judges[unread.judges["unreadable"] > 0].sort_values("unreadable", ascending=False, kind="stable")
+    named = tuple(
+        UnreadableJudge(judge=judge, unreadable=n, asked=asked, share=n / asked)
+        for judge, n, asked in table.head(MAX_NAMED).itertuples()
+    )
+    facts = UnreadableCounts(verdicts=total, judges=len(table), tasks=len(unread.tasks), named=named)
+    counts = table["unreadable"].reindex([str(judge) for judge in judges.tolist()], fill_value=0).to_numpy()
+    return Statistics({"unreadable": facts}, {}, {"unreadable": counts})
 
 
 # Repeated verdicts: a frame with a row per verdict.
@@ -191,15 +175,6 @@ class RepeatedVerdicts:
         """Return the codes of the two labels other than a tie, if there are two."""
         sides = [code for code in np.unique(self.rows["label"]).tolist() if code != self.tie]
         return (sides[0], sides[1]) if len(sides) == 2 else None
-
-    def find_means(self, value: Any, rows: Any) -> npt.NDArray[np.float64]:
-        """Return the mean of a value over some verdicts, a row per task and a column per judge, NaN without any."""
-        rows = np.asarray(rows)
-        own = [self.rows[name].to_numpy()[rows] for name in ("task", "judge")]
-        mean = pd.Series(np.asarray(value, np.float64)[rows]).groupby(own).mean()
-        table = np.full((len(self.tasks), len(self.judges)), np.nan)
-        table[mean.index.get_level_values(0), mean.index.get_level_values(1)] = mean
-        return table
 
     def draw(self, k: int, rng: np.random.Generator) -> RepeatedVerdicts:
         """Draw k samples of each judge on each task, in each order."""
@@ -247,9 +222,9 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
             raise OptionError(f"tie is {named!r}, but no verdict is. There are: {list_names(labels)}.")
         return texts.index(wanted)
     found = [place for place, text in enumerate(texts) if text in _TIES and len(texts) <= _MOST_LABELS]
-    if len(found) != 1:
-        return texts.index("tie") if found and "tie" in texts else NO_LABEL
-    return found[0]
+    if len(found) > 1 and "tie" in texts:
+        return texts.index("tie")
+    return found[0] if len(found) == 1 else NO_LABEL
 
 
 def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple[RepeatedVerdicts, str]:
@@ -297,31 +272,28 @@ class Reading:
     first_order: str = ""
     inputs: tuple[Path, ...] = ()
 
-    def find_silent(self, heard: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    def find_silent(self, heard: Values) -> tuple[list[Any], list[Any]]:
         """Return the tasks on which every judge is undecided, and the judges who are undecided on every task."""
         repeated, found = self.repeated, self.reconciled
         if repeated is None or found is None or repeated.encoding.numeric:
             return [], []
-        decided, heard = found.loc[found["label"] != NO_LABEL, "task"], set(heard)
-        undecided = np.setdiff1d(np.arange(len(repeated.tasks)), decided)
+        undecided = np.setdiff1d(np.arange(len(repeated.tasks)), found.loc[found["label"] != NO_LABEL, "task"])
         judges = repeated.judges.take(np.unique(found["judge"])).tolist()
-        return repeated.tasks.take(undecided).tolist(), [judge for judge in judges if judge not in heard]
+        return repeated.tasks.take(undecided).tolist(), [judge for judge in judges if judge not in heard.tolist()]
 
     def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable | None, int]:
         """Return the unreadable verdicts by judge, None if that cannot be known, and their number."""
         if self.unread is not None:
-            return self.unread, sum(self.unread.rows.values())
+            return self.unread, int(self.unread.judges["unreadable"].sum())
         source = self.answers
         wide = isinstance(source, Scan) and source.wide is not None
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
         if not total:
-            return Unreadable(), 0
-        try:
+            return Unreadable(pd.DataFrame({"unreadable": []})), 0
+        with suppress(AllalikeError):  # such as what only Spark can read
             if isinstance(source, Scan):
                 stream = source.stream()
-                return find_unreadable(stream.batches, stream.cleaning, blank_counts=not wide), total
-        except AllalikeError:  # such as what only Spark can read
-            pass
+                return find_unreadable(stream.batches(), stream.cleaning, blank_counts=not wide), total
         return None, total
 
 
@@ -339,8 +311,7 @@ def read_verdicts(
     given: dict[str, Any] = {"domain": domain, **how} if named else {}
     usual: ReadOptions = {"missing": "drop", **how}
     source = answers if named else scan(answers, domain=domain, **usual)
-    if question := question_repeats(source, asked):
-        raise question
+    ask_about_repeats(source, asked)
     if not needs_rows:
         return Reading(source, gold | given)
     opened, known = open_source(source, **gold, **given)
@@ -373,7 +344,7 @@ def read_rows(source: Scan, asked: HowAsked) -> Reading:
         cleaning = source.suited(table).cleaning
         if asked.verdicts:
             columns["label"] = _only_verdicts(columns["label"], cleaning, asked.verdicts)
-        unread = find_unreadable(lambda: [columns], cleaning, blank_counts=source.wide is None)
+        unread = find_unreadable([columns], cleaning, blank_counts=source.wide is None)
         judge, judges = columns["worker"].factors
         order, first_order = _find_order(columns, asked.order)
         sample = columns["sample"].factors[0] if "sample" in columns else np.zeros(len(judge), np.int32)
@@ -420,17 +391,19 @@ def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> 
 
 def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...]) -> Column:
     """Replace labels that are not verdicts by nothing."""
-    known = {match_key(cleaning.spelling(str(each)) or str(each)) for each in verdicts}
+
+    def write_key(value: Any) -> Any:
+        return match_key((cleaning.spelling(value) or value) if isinstance(value, str) else value)
+
+    known = {write_key(str(each)) for each in verdicts}
     label = cleaning.map_labels(label)
     values = _list_values(label)
-    found = []
-    for value in values:
-        meant = cleaning.spelling(value) if isinstance(value, str) else value
-        found.append(value if value is not None and match_key(meant) in known else None)
-    if not any(each is not None for each in found) and any(each is not None for each in values):
-        there = list_names(list(dict.fromkeys(str(each) for each in values if str(each or "").strip()))[:_MAX_LISTED])
+    found = [value if value is not None and write_key(value) in known else None for value in values]
+    given = list(dict.fromkeys(str(value) for value in values if str(value or "").strip()))
+    if given and not any(value is not None for value in found):
         raise OptionError(
-            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. There are: {there}."
+            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. There are:"
+            f" {list_names(given[:_MAX_LISTED])}."
         )
     column = Column.of_objects("label", found)
     column.text, column.na = label.text, label.na
@@ -451,46 +424,35 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
     return (1 - code, names[1]) if names[0].casefold().startswith(_SWAPPED) else (code, names[0])
 
 
-def question_repeats(source: Any, asked: HowAsked) -> InputError | None:
-    """Return the question about further verdicts of judges on tasks, if a column of a usual name distinguishes them."""
-    if not hasattr(source, "opened") or source.wide is not None or source.duplicates is not None:
-        return None
+def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
+    """Raise an error if a column of a usual name distinguishes further verdicts of judges on tasks."""
+    if source.wide is not None or source.duplicates is not None:
+        return
     try:
         table, picked, _ = source.opened()
-        found = _find_distinguishing(table, picked, asked)
     except AllalikeError:  # which reading raises again
-        return None
-    if found is None:
-        return None
-    repeats, rows, options = found
-    named = " and ".join(repr(name) for name in options.values())
-    return InputError(
-        f"{repeats:,} of {rows:,} rows are further verdicts of a judge on a task, and {named}"
-        f" tell{'s' if len(options) == 1 else ''} them apart.",
-        proposals=[Proposal(options), Proposal({"duplicates": "first"})],
-    )
-
-
-def _find_distinguishing(
-    table: Source, picked: Mapping[str, str], asked: HowAsked
-) -> tuple[int, int, dict[str, str]] | None:
-    """Return the number of repeats among the first rows, that of the rows, and the columns that distinguish them."""
-    taken = {*picked.values(), *asked.names.values()}
-    free = {name.casefold(): name for name in table.names if name not in taken}
-    usual = {role: free[name] for role, names in _USUAL.items() for name in reversed(names) if name in free}
-    usual = {role: name for role, name in usual.items() if role not in asked.names}
+        return
+    free = {name.casefold(): name for name in table.names if name not in {*picked.values(), *asked.names.values()}}
     keys = [picked["worker"], picked["task"], *(name for name in asked.names.values() if name in table.names)]
+    usual = {role: [free[name] for name in names if name in free][:1] for role, names in _USUAL.items()}
+    usual = {role: names for role, names in usual.items() if names and role not in asked.names}
     if not usual:
-        return None
-    sample = table.sample(_SAMPLE_ROWS, [*keys, *usual.values()])
-    texts = pd.DataFrame({name: list(map(str, cells(data))) for name, data in sample.items()})
-    repeats = left = int(texts.duplicated(keys).sum())
+        return
+    sample = table.sample(_SAMPLE_ROWS, [*keys, *(name for [name] in usual.values())])
+    rows = pd.DataFrame({name: list(map(str, cells(data))) for name, data in sample.items()})
+    repeats = left = int(rows.duplicated(keys).sum())
     options: dict[str, str] = {}
-    for role, name in usual.items():
-        fewer = int(texts.duplicated([*keys, name]).sum())
-        if fewer < left and (role != "order" or texts[name].nunique() == 2):
+    for role, [name] in usual.items():
+        fewer = int(rows.duplicated([*keys, name]).sum())
+        if fewer < left and (role != "order" or rows[name].nunique() == 2):
             keys, left, options[role] = [*keys, name], fewer, name
-    return (repeats, len(texts), options) if options and left <= repeats / 2 else None
+    if options and left <= repeats / 2:
+        named = " and ".join(repr(name) for name in options.values())
+        raise InputError(
+            f"{repeats:,} of {len(rows):,} rows are further verdicts of a judge on a task, and {named}"
+            f" tell{'s' if len(options) == 1 else ''} them apart.",
+            proposals=[Proposal(options), Proposal({"duplicates": "first"})],
+        )
 
 
 def read_groups(
@@ -513,5 +475,5 @@ def read_groups(
                     " column that has the same value in all rows of a task."
                 )
     if source.wide is not None:  # where it is not a judge
-        source = replace(source, files=replace(source.files, exclude=(*source.files.exclude, by)))
+        source = replace(source, exclude=(*source.exclude, by))
     return source, value

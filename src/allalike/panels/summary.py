@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+MAX_NAMED = 20  # judges, pairs, changes or groups that a summary names
 _DIGITS = 6
 Number = float | None  # None if it is unknown
 
@@ -15,12 +16,23 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts that belong together; those that are None by default are left out of the JSON."""
 
 
-class IntervalFacts(PanelFacts, frozen=True):
+class Interval(PanelFacts, frozen=True):
     """An estimate with its 95 % confidence interval."""
 
     estimate: Number
     ci_low: Number
     ci_high: Number
+
+
+class JudgeInterval(PanelFacts, frozen=True):
+    """The offset, the position bias or the steadiness of a judge, with its 95 % confidence interval."""
+
+    judge: Any
+    ci_low: Number
+    ci_high: Number
+    offset: Number = None
+    bias: Number = None
+    steadiness: Number = None
 
 
 class Coverage(PanelFacts, frozen=True):
@@ -82,15 +94,6 @@ class Costs(PanelFacts, frozen=True):
     smallest: float
     panel_per_correct: Number = None
     smallest_per_correct: Number = None
-
-
-class JudgeOffset(PanelFacts, frozen=True):
-    """Offset of a judge from the mean of all judges."""
-
-    judge: Any
-    offset: float
-    ci_low: float
-    ci_high: float
 
 
 class GoldCorrection(PanelFacts, frozen=True):
@@ -164,38 +167,32 @@ class GroupRate(PanelFacts, frozen=True):
     estimated_from: str
 
 
-class Rate(PanelFacts, frozen=True):
+class Rate(Interval, frozen=True):
     """Share of positive tasks, with its 95 % confidence interval, and the share that the panel calls positive."""
 
     positive: tuple[Any, ...]
     tasks: int
     known: int
     apparent: float
-    estimate: Number
-    ci_low: Number
-    ci_high: Number
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: IntervalFacts
-    rogan_gladen: IntervalFacts
+    double_sampling: Interval
+    rogan_gladen: Interval
     misfit: bool
-    prediction_powered: IntervalFacts | None = None
+    prediction_powered: Interval | None = None
     inferred: bool = False
     by: str | None = None
     groups: tuple[GroupRate, ...] | None = None
 
 
-class MeanScore(PanelFacts, frozen=True):
+class MeanScore(Interval, frozen=True):
     """Mean of all labels by PPI++ with its 95 % confidence interval, and the means of verdicts and of gold labels."""
 
     known: int
     apparent: float
-    estimate: Number
-    ci_low: Number
-    ci_high: Number
     power: float
-    gold_only: IntervalFacts
+    gold_only: Interval
 
 
 class JudgeChange(PanelFacts, frozen=True):
@@ -216,9 +213,9 @@ class JudgeChange(PanelFacts, frozen=True):
 class RateChange(PanelFacts, frozen=True):
     """Earlier and present rate, or the labels of the earlier one if they are others."""
 
-    before: IntervalFacts | None = None
-    now: IntervalFacts | None = None
-    difference: IntervalFacts | None = None
+    before: Interval | None = None
+    now: Interval | None = None
+    difference: Interval | None = None
     other_positive: tuple[Any, ...] | None = None
 
 
@@ -269,15 +266,6 @@ class UnreadableCounts(PanelFacts, frozen=True):
     named: tuple[UnreadableJudge, ...]
 
 
-class JudgePosition(PanelFacts, frozen=True):
-    """Position bias of a judge."""
-
-    judge: Any
-    bias: float
-    ci_low: float
-    ci_high: float
-
-
 class OrderCounts(PanelFacts, frozen=True):
     """Number of pairs with the same verdict in both orders, and judges with a position bias, the strongest first."""
 
@@ -287,16 +275,7 @@ class OrderCounts(PanelFacts, frozen=True):
     same: int
     one_order: int
     known: bool
-    biased: tuple[JudgePosition, ...]
-
-
-class JudgeSteadiness(PanelFacts, frozen=True):
-    """Steadiness of a judge."""
-
-    judge: Any
-    steadiness: Number
-    ci_low: Number
-    ci_high: Number
+    biased: tuple[JudgeInterval, ...]
 
 
 class SampleCounts(PanelFacts, frozen=True):
@@ -304,7 +283,7 @@ class SampleCounts(PanelFacts, frozen=True):
 
     most: int
     steadiness: Number
-    least_steady: JudgeSteadiness
+    least_steady: JudgeInterval
     enough: int
     retain: float
     panel: dict[str, Number]
@@ -329,7 +308,7 @@ class PanelSummary(PanelFacts, frozen=True):
     guess_error: Number = None
     calibration_error: CalibrationError | None = None
     coverage: tuple[Coverage, ...] | None = None
-    offsets: tuple[JudgeOffset, ...] | None = None
+    offsets: tuple[JudgeInterval, ...] | None = None
     gold_correction: GoldCorrection | None = None
     recommendation: Recommendation | None = None
     annotators: AnnotatorTest | None = None
@@ -349,6 +328,9 @@ class PanelSummary(PanelFacts, frozen=True):
     def is_scored(self) -> bool:
         """Whether verdicts are scores: labels with distances other than classes."""
         return self.error_unit != "error_rate"
+
+
+UNKNOWN = Interval(estimate=math.nan, ci_low=math.nan, ci_high=math.nan)
 
 
 def make_summary(facts: dict[str, Any]) -> PanelSummary:

@@ -1,28 +1,22 @@
 """Verdicts of a panel on some whole tasks: the decisions of some of its judges, and their distance to the truth.
 
-Statistics of a panel compare every judge with every other on the same tasks. Judges are few, so a sample of whole tasks
-in memory suffices; it is chosen by the hashes of task ids, so that every engine has the same. Classes and all other
-labels, called scores here, differ in how some judges decide a task and in the distance of their verdict to the truth.
+Statistics of a panel compare every judge with every other on the same tasks, a sample of whole tasks in memory that is
+chosen by the hashes of task ids. Classes and all other labels, called scores here, differ in how some judges decide a
+task and in the distance of their verdict to the truth.
 
 **Worth.** A verdict on classes is worth the probability that it is right: that of the whole panel, or 1 and 0 where
-there are 50 gold labels or more. Labels with the same evidence are worth their mean, and a task without an answer is
-worth nothing. Distances of scores become a worth by the distance of a guess (a skill score; Murphy: Skill scores based
-on the mean square error and their relationships to the correlation coefficient. 1988),
+there are 50 gold labels or more. Distances of scores become a worth by the distance of a guess (a skill score; Murphy
+1988),
 
     worth = 1 - (distance of the verdict) / (mean distance of the labels of two different tasks).
 
-Without gold labels it is the distance to the verdict of the whole panel, which errs as well. For numbers under squared
-distance its error is known from its standard error, and the error of the best weighted mean is uncorrelated with
-its distance to any other (Hausman: Specification tests in econometrics. 1978), so that both add up:
-
-    E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
-
-Weights are shrunk towards each other, so that the sum is rather too large than too small.
+Without gold labels it is the distance to the verdict of the whole panel. For numbers under squared distance the error
+of the panel is added, which is uncorrelated with the distance to any other verdict if its weights are best (Hausman
+1978): E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, find_answer_weights, number_within_tasks
-from allalike._core.columns.values import Values
 from allalike._core.late import pd
 from allalike.domains import Encoding
 from allalike.engines import Run, TaskTable
@@ -78,25 +71,10 @@ def divide(upper: Floats, lower: Any) -> Floats:
     return np.where(known, upper / np.where(known, lower, 1.0), np.nan)
 
 
-def ratio(upper: float, lower: float) -> float:
-    """Divide one number by another, with NaN where the divisor is not positive."""
-    return upper / lower if lower > 0 else math.nan
-
-
 def find_mean_limits(values: Floats) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a mean.
-
-    >>> find_mean_limits(np.array([1.0, 1.0]))
-    (1.0, 1.0)
-    """
+    """Return the 95 % confidence interval of a mean."""
     error = NORMAL * values.std() / np.sqrt(max(len(values), 1))
     return float(values.mean() - error), float(values.mean() + error)
-
-
-def find_ids(found: TaskTable, hashes: npt.NDArray[np.uint64]) -> Values:
-    """Return the ids of the tasks with these hashes, in their order."""
-    tasks = found.joined().tasks
-    return tasks.take(pd.Index(tasks.hashes()).get_indexer(pd.Index(hashes)))
 
 
 def sample_block(run: Run, n_answers: int) -> Block:
@@ -278,14 +256,9 @@ class ScoreVerdicts(_Sample):
         return replace(self, block=pick_tasks(self.run, self.task_hash[tasks]))
 
     @property
-    def is_square(self) -> bool:
-        """Whether a distance is a square, whose root has the unit of the labels."""
-        return self.run.domain.power == _SQUARE
-
-    @property
     def unit(self) -> str:
         """The name of an error."""
-        return "rmse" if self.is_square else "distance"
+        return "rmse" if self.run.domain.power == _SQUARE else "distance"
 
     @cached_property
     def panel(self) -> dict[str, Array]:
@@ -326,7 +299,7 @@ class ScoreVerdicts(_Sample):
         It is the square of the standard error of a number.
         """
         has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric
-        if self.by_gold or not self.is_square or not has_error:
+        if self.by_gold or self.unit != "rmse" or not has_error:
             return np.zeros(self.block.n_tasks)
         return np.asarray(np.nan_to_num(np.square(self.panel["error"])))
 
@@ -357,7 +330,7 @@ class ScoreVerdicts(_Sample):
         return decide(self.run.encoding.prepare(block), weight, *more), tasks
 
     def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges."""
+        """Return, per task, the worth of the verdict of some judges; a task without an answer is a guess."""
         return self._compare(members, self.target, self.own_error)
 
     def agreement(self, members: Sequence[int]) -> Floats:
@@ -365,11 +338,12 @@ class ScoreVerdicts(_Sample):
         return self._compare(members, self.panel["label"], np.zeros(self.block.n_tasks))
 
     def _compare(self, members: Sequence[int], target: Array, more: Floats) -> Floats:
-        """Return the worth by the distance to a target and a further one; a task without an answer is a guess."""
+        """Return the worth by the distance to a target and a further one."""
         found, tasks = self.decide(members)
-        distance = np.full(self.block.n_tasks, np.nan)
-        distance[tasks] = self.run.kernels.distance_between(found["label"], target[tasks]) + more[tasks]
-        return np.asarray(1 - np.where(np.isnan(distance), self.guess, distance) / self.guess)
+        distance = np.full(self.block.n_tasks, self.guess)
+        apart = self.run.kernels.distance_between(found["label"], target[tasks]) + more[tasks]
+        distance[tasks] = np.where(np.isnan(apart), self.guess, apart)
+        return np.asarray(1 - distance / self.guess)
 
     def error_of(self, worth: Any) -> Any:
         """Return the error for a mean worth, in the unit of the labels."""
@@ -377,7 +351,7 @@ class ScoreVerdicts(_Sample):
 
     def unscale(self, distance: Floats) -> Floats:
         """Return distances in the unit of the labels."""
-        return np.sqrt(distance) if self.is_square else distance
+        return np.sqrt(distance) if self.unit == "rmse" else distance
 
     @property
     def ceiling(self) -> tuple[int, int]:

@@ -161,11 +161,7 @@ def rate_name(name: str, role: str) -> float:
 
 
 def is_gold(name: str) -> bool:
-    """Return whether a name says that a column contains gold labels.
-
-    >>> is_gold("gold"), is_gold("GOLDEN:q1"), is_gold("trueAnswer"), is_gold("label_gold"), is_gold("marigold")
-    (True, True, True, True, False)
-    """
+    """Return whether a name says that a column contains gold labels."""
     words = _split_words(name)
     return any(word in _OTHERS["gold"] for word in (*words, "".join(words)))
 
@@ -183,11 +179,7 @@ def name_consensus(name: str) -> str:
 
 
 def is_aside(name: str) -> bool:
-    """Return whether a name says that a column contains something beside the answers, such as a time or an age.
-
-    >>> is_aside("StartDate"), is_aside("Age"), is_aside("Duration (in seconds)"), is_aside("What time is it?")
-    (True, True, True, False)
-    """
+    """Return whether a name says that a column contains something beside the answers, such as a time or an age."""
     words = [word for word in _split_words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 
@@ -200,20 +192,12 @@ def _split_words(name: str) -> tuple[str, ...]:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """List names of columns, if there are many the first of them.
-
-    >>> list_names(["user", "item"])
-    "'user', 'item'"
-    """
+    """List names of columns, if there are many the first of them."""
     shown = ", ".join(repr(name) for name in names[:_MAX_LISTED])
     more = len(names) - _MAX_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"
 
 
 def is_path_into(name: str) -> bool:
-    """Return whether a name can only be a path through a list.
-
-    >>> is_path_into("annotations[].user"), is_path_into("a.b"), is_path_into("Rate [a]")
-    (True, False, False)
-    """
+    """Return whether a name can only be a path through a list."""
     return re.search(r"\[\d*\]", str(name)) is not None

@@ -41,11 +41,7 @@ _BETWEEN_PAIRS = re.compile(r",(?=[^,=]*=)")
 
 
 def is_within(gold: Any) -> bool:
-    """Return whether gold is in the files of the answers, and not in one of its own.
-
-    >>> is_within("column:truth"), is_within("export"), is_within("gold.csv")
-    (True, True, False)
-    """
+    """Return whether gold is in the files of the answers, and not in one of its own."""
     return isinstance(gold, str) and (gold == EXPORT or gold.startswith(COLUMN))
 
 
@@ -55,13 +51,7 @@ def is_truth(name: str) -> bool:
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
-    """Return the answers with these gold labels; those of unanswered tasks are counted in the notes.
-
-    >>> from allalike.readers import read
-    >>> answers = read([("ada", "t1", "x"), ("bob", "t1", "y"), ("ada", "t2", "x")])
-    >>> read_gold({"t2": "x", "t3": "y"}, answers).notes["gold"]
-    {'tasks': 1, 'without_answers': 1}
-    """
+    """Return the answers with these gold labels; those of unanswered tasks are counted in the notes."""
     return answers.with_gold(open_gold(gold).split(answers.domain))
 
 
@@ -83,9 +73,6 @@ def open_gold(
     label map says what spellings mean, as for the answers; a gold map says what gold labels mean among those of the
     answers. If a label has ``fields``, these may be columns of the table. The export of a tool is read as ``files``
     says.
-
-    >>> open_gold({"question": [1, 2], "expert": ["x", None], "worker": ["ada", "bob"]}).blank
-    1
     """
     if isinstance(gold, Gold):
         return gold
@@ -271,11 +258,7 @@ def map_gold(label: Column, gold_map: Any) -> Column:
 
 
 def write_gold_map(meanings: Mapping[Any, Any]) -> str:
-    """Write what labels mean as a text that is read as it was meant.
-
-    >>> write_gold_map({0: "no", 1: "yes"}), write_gold_map({"a, b": "c"})
-    ('0=no,1=yes', '{"a, b": "c"}')
-    """
+    """Write what labels mean as a text that is read as it was meant."""
     pairs = [(str(label), str(meaning)) for label, meaning in meanings.items()]
     if any(mark in text for pair in pairs for text in pair for mark in ",={"):
         return json.dumps(dict(pairs), ensure_ascii=False)

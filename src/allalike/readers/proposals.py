@@ -42,14 +42,7 @@ _LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is
 _AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
 _MAX_CLASSES = 0.9  # of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show what is hardly meant
-_CHOOSING = {
-    "columns",
-    "wide",
-    "include",
-    "exclude",
-    "question",
-    "worker_from",
-}  # options that may choose something else
+_CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # what may choose something else
 _ALONE = {"worker", "apart"}  # what the answers of one worker have
 _UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not show
 _ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
@@ -96,7 +89,7 @@ def find_other_readings(source: Any) -> list[Proposal]:
     if not hasattr(source, "opened") or source.wide is not None:
         return []
     try:
-        table = source.table()
+        table = source.open()
         found = find_proposals(source, list_readings(table, frozenset(source.list_na(written=table.text) or ())))
         return found or _propose_files(source)
     except AllalikeError:
@@ -168,9 +161,9 @@ class _Trials:
 
     def _look_up(self, source: Any) -> Source:
         """Return a table that was opened in the same way, if it has the columns that are named, or open it."""
-        key = source.files, source.wide, repr(source.domain)
+        key = (*(getattr(source, each.name) for each in fields(Files)), source.wide, repr(source.domain))
         if key not in self.tables or not {*source.columns.values()} <= {*self.tables[key].names}:
-            self.tables[key] = source.table()
+            self.tables[key] = source.open()
         return self.tables[key]
 
 
@@ -184,16 +177,15 @@ def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_
 def _settle(source: Any, options: Mapping[str, Any]) -> Any:
     """Return answers that are named with further options."""
     own = {name: value for name, value in options.items() if name not in ("columns", "domain")}
-    of_files = {each.name: own.pop(each.name) for each in fields(Files) if each.name in own}
     if "gold" in own:  # a column of a matrix, which is not a worker then
-        of_files["exclude"] = (*of_files.get("exclude", source.files.exclude), own.pop("gold").removeprefix(COLUMN))
+        own["exclude"] = (*own.get("exclude", source.exclude), own.pop("gold").removeprefix(COLUMN))
     if "abstain_label" in own and not isinstance(own["abstain_label"], list | tuple):
         own["abstain_label"] = (own["abstain_label"],)
     if "domain" in options:
         own["domain"] = choose(options["domain"], DOMAINS, "domain", Domain)
     columns = {**source.columns, **options.get("columns", {})}
     columns = {role: name for role, name in columns.items() if name is not None}
-    return replace(source, columns=columns, files=replace(source.files, **of_files), **own)
+    return replace(source, columns=columns, **own)
 
 
 def _describe(answers: Answers, *, whole: bool) -> str:
@@ -215,7 +207,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     path = _find_single(source.source)
     if path is None or source.wide is not None or "worker" in source.columns:
         return []
-    ways = [Proposal(), *([] if source.files.worker_from else [Proposal({"worker_from": "filename"})])]
+    ways = [Proposal(), *([] if source.worker_from else [Proposal({"worker_from": "filename"})])]
     alone = _Trials(source, alone=True)
     for way in ways if unread else ways[:1]:
         alone.follow(way)

@@ -52,11 +52,6 @@ def read_ratings(labels: Collection[str]) -> dict[str, int]:
     """Return the number of each label where all are ratings from 0 to 10, the lowest first; nothing otherwise.
 
     The ends and the middle may have words beside the number. Two values up to 2 are codes, such as those of yes and no.
-
-    >>> read_ratings(["7", "Extremely likely - 10", "9"])
-    {'7': 7, '9': 9, 'Extremely likely - 10': 10}
-    >>> read_ratings(["0", "1"]), read_ratings(["1. tea", "2. milk"]), read_ratings(["3", "12"])
-    ({}, {}, {})
     """
     matches = {label: _RATING.fullmatch(label.strip()) for label in labels}
     numbers = {label: int(match[1] or match[2]) for label, match in matches.items() if match}

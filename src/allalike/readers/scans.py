@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from allalike._core.options import Options, choice, option
+from allalike._core.options import choice, option
 from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
@@ -67,7 +67,7 @@ _OF_ANY = ("decimal", "include", "exclude", "golden")  # options of files that m
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan(Options):
+class Scan(Files):
     """Answers that are named, with the way to read them; an engine reads them where they are.
 
     ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
@@ -88,7 +88,6 @@ class Scan(Options):
     label_map: Any = None
     domain: Domain | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-    files: Files = field(default_factory=Files)
     frame: str = "pandas"
 
     @property
@@ -233,16 +232,16 @@ class Scan(Options):
         pictures = None if self.domain is None else self.domain.pictures
         return columns if pictures is None or not pictures.splits else pictures.split(columns)
 
-    def table(self) -> Source:
+    def open(self) -> Source:
         """Open the files, to see which columns they have.
 
         They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
         """
         names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
-        guesses, plain = self.files.tool is None, replace(self.files, tool=PLAIN)
+        guesses, plain = self.tool is None, replace(self, tool=PLAIN)
         if guesses and any(map(is_path_into, names)):
             return open_table(self.source, plain)
-        table = open_table(self.source, self.files)
+        table = open_table(self.source, self)
         known = self.wide in (None, table.guessed.get("wide")) and all(name in table.names for name in names)
         if guesses and "tool" in table.guessed and not known:
             table = open_table(self.source, plain)
@@ -251,15 +250,14 @@ class Scan(Options):
 
     def _check_tool(self, table: Source) -> None:
         """Refuse options of exports and of matrices for other sources."""
-        files = self.files
-        if files.layout is not None and not table.layout:
-            raise OptionError(f"The layout {files.layout} is that of masks, but {table.where} is no folder of them.")
-        if "tool" in table.guessed or files.tool not in (None, PLAIN):
+        if self.layout is not None and not table.layout:
+            raise OptionError(f"The layout {self.layout} is that of masks, but {table.where} is no folder of them.")
+        if "tool" in table.guessed or self.tool not in (None, PLAIN):
             return
-        if files.question is not None and table.stream is not None:  # of sheets it names one
-            raise OptionError(f"{table.where} is no export of a known tool, and has no question {files.question!r}.")
-        if self.wide is None and (files.include or files.exclude):
-            listed = ", ".join(map(repr, (*files.include, *files.exclude)))
+        if self.question is not None and table.stream is not None:  # of sheets it names one
+            raise OptionError(f"{table.where} is no export of a known tool, and has no question {self.question!r}.")
+        if self.wide is None and (self.include or self.exclude):
+            listed = ", ".join(map(repr, (*self.include, *self.exclude)))
             raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
 
     def compared(self, table: Source) -> Source:
@@ -286,10 +284,10 @@ class Scan(Options):
             table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
             parts = self.duplicates == SET
             return (gather_parts(table, _OWN_NAMES, self.domain, SET) if parts else table), _OWN_NAMES, {}
-        table = self.table() if look_up is None else look_up(self)
+        table = self.open() if look_up is None else look_up(self)
         table = replace(table, na=self.list_na(written=table.text or table.written))
         if self.wide is not None and table.guessed.get("wide") != self.wide:
-            long, guessed = stack(table, self.wide, self.columns, self.files)
+            long, guessed = stack(table, self.wide, self.columns, self)
             return long, _OWN_NAMES, guessed
         columns = self.columns
         if self.domain is not None and self.has_fields(table.names, table.where):
@@ -297,7 +295,7 @@ class Scan(Options):
             columns = {**columns, "label": made}
         found = find_roles(table, columns, frozenset(table.na or ()))
         kind = found.table.levels.get(found.picked["label"], found.table.domain)
-        layout = {"layout": found.table.layout} if found.table.layout and self.files.layout is None else {}
+        layout = {"layout": found.table.layout} if found.table.layout and self.layout is None else {}
         table = replace(found.table, na=table.na, domain=kind)
         for step in LATER_STEPS:
             table = step(table, found.picked, self.domain, self.duplicates)
@@ -310,16 +308,16 @@ class Scan(Options):
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
         """Name the answers that have the same values in some columns, by these values; scales stay apart."""
-        table = self.table()
+        table = self.open()
         picked, _ = self.pick(table)
-        alike = replace(self.suited(table), columns={}, files=Files(), wide=None)
+        alike = replace(self.suited(table), columns={}, wide=None, **vars(Files()))
         return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
 
     def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
         """Yield the tasks, and another column in the place of the labels, some rows at a time."""
         if self.wide == "workers":
             raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
-        table, picked, _ = self.opened() if self.wide is None else (self.table(), {}, {})
+        table, picked, _ = self.opened() if self.wide is None else (self.open(), {}, {})
         if name not in table.names:
             close = find_close(name, table.names)
             gold = {"gold": None if close is None else f"{COLUMN}{close}"}
@@ -327,7 +325,7 @@ class Scan(Options):
             raise ColumnError(f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", **option)
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
-        table, picked, _ = replace(self, files=replace(self.files, include=(name,), exclude=())).opened()
+        table, picked, _ = replace(self, include=(name,), exclude=()).opened()
         return (_keep_worker(batch, name) for batch in table.batches(picked))
 
 
@@ -430,26 +428,20 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     """
     check_read_options(scan, how)
     kind = None if domain is None else choose(domain, DOMAINS, "domain", Domain)
-    of_files = [each.name for each in fields(Files) if each.name in how]
     held = frames.hold(source)
     listed = held if isinstance(held, list | tuple) else [held]
-    for name in of_files:
-        if name not in _OF_ANY and how.get(name) is not None and not all(map(is_path, listed)):
+    for name in (each.name for each in fields(Files) if each.name not in _OF_ANY):
+        if how.get(name) is not None and not all(map(is_path, listed)):
             raise OptionError(f"{name} is for files, and these answers are in none ({type(source).__name__}).")
     given: dict[str, Any] = dict(how)
-    files = Files(**{name: given.pop(name) for name in of_files})
     columns = given.pop("columns", None) or {}
     if isinstance(columns, Mapping):
         columns = {role: name for role, name in columns.items() if name is not None}
-    return Scan(source=name_place(held), domain=kind, files=files, frame=find_frame(source), columns=columns, **given)
+    return Scan(source=name_place(held), domain=kind, frame=find_frame(source), columns=columns, **given)
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options of reading that are not the usual ones.
-
-    >>> find_unusual({"columns": None, "missing": "error", "duplicates": "last"})
-    {'duplicates': 'last'}
-    """
-    usual = {**vars(Scan(source=None)), **vars(Files())}
+    """Return those of some options of reading that are not the usual ones."""
+    usual = vars(Scan(source=None))
     given = {name: value for name, value in how.items() if value is not None}
     return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}

@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
 from allalike.errors import InputError
 from allalike.readers.formats.arrow import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.compression import ENDINGS as PACKED
@@ -21,13 +20,11 @@ from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import MANIFEST, Files
 from allalike.readers.formats.frames import find_opener
 from allalike.readers.formats.places import find_places, local_name
-from allalike.readers.formats.source import Source, join, of_columns, of_records, ready
+from allalike.readers.formats.source import Source, join, of_columns, of_records
 from allalike.readers.tools import find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from allalike.readers.formats.source import Columns
 
 FILE_COLUMN = "filename"  # the column of workers who have a file each
 _MANY_FILES = 1000  # of a folder are looked at
@@ -90,7 +87,9 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Sourc
     if twice is not None:
         raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
     tables = [open_file(path, files) for path in paths]
-    return join([with_constant(table, FILE_COLUMN, worker) for table, worker in zip(tables, workers, strict=True)])
+    roles = [{**table.roles, "worker": FILE_COLUMN} for table in tables]
+    named = zip(tables, workers, roles, strict=True)
+    return join([table.with_constant(FILE_COLUMN, worker, roles=own) for table, worker, own in named])
 
 
 def _list_folder(folder: Path) -> list[Path]:
@@ -100,16 +99,6 @@ def _list_folder(folder: Path) -> list[Path]:
     if not found:
         raise InputError(f"The folder {folder} has no files with a known ending: {', '.join(ENDINGS)}.")
     return found
-
-
-def with_constant(table: Source, name: str, value: str, **changes: Any) -> Source:
-    """Return a table with one more column, which has the same value in all rows: by default the worker."""
-
-    def step(columns: Columns, _: int) -> Columns:
-        first = ready(next(iter(columns.values()), []))
-        return columns | {name: pa.array([value] * len(first))}
-
-    return table.with_step(step, adds=[name], **{"roles": {**table.roles, "worker": name}, **changes})
 
 
 def _open_folder(folder: Path, files: Files) -> Source:

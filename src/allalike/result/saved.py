@@ -46,7 +46,6 @@ from allalike.engines.base import list_answers
 from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS
 from allalike.readers import READ_OPTIONS, Scan, find_unusual
-from allalike.readers.formats.files import Files
 from allalike.readers.gold import is_written, read_label_map
 from allalike.result.summary import Changes, SavedGeneration, Section, Summary
 
@@ -295,7 +294,7 @@ def write_scan(how: Scan) -> dict[str, Any]:
     >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
     {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
     """
-    held = {**vars(how), **vars(how.files)}
+    held = vars(how)
     names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
     read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
     meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
@@ -437,8 +436,7 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     how: dict[str, Any] = {name: _as_tuple(value) for name, value in facts["read"].items()}
     if "label_map" in how:
         how["label_map"] = dict(how["label_map"])
-    files = Files(**{each.name: how.pop(each.name) for each in fields(Files) if each.name in how})
-    read = Scan(source=None, files=files, **{**how, "columns": dict(how.get("columns", {}))})
+    read = Scan(source=None, **{**how, "columns": dict(how.get("columns", {}))})
     guessed = facts["notes"].get("guessed", {})
     if guessed.get("columns") and not set(guessed) - {"columns", "domain", "engine"}:
         read = replace(read, columns={**guessed["columns"], **read.columns})

@@ -188,7 +188,7 @@ def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *
     run = result.run
     listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
     read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
-    files = Files() if result.call is None else result.call.read.files
+    files = Files() if result.call is None else result.call.read
     return Findings(
         domain=run.domain.name,
         truths=lambda: list_truths(result.found.pieces(), run.encoding, result.weighing),

@@ -11,7 +11,7 @@ the workers who compare a with b, and 0 where none does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, s
 from allalike._core.columns.hashes import mix
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
-from allalike.domains.rankings.codes import TIED, Codes, pack, pack_rows
+from allalike.domains.rankings.codes import TIED, Codes, pack
 from allalike.domains.rankings.positions import Sides, item_pairs
 from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
@@ -36,16 +36,12 @@ _MOST_TABLES = 8  # of the same size, at a time
 _WORTH_REPORTING = 100  # items; with fewer it is done before anyone can read it
 
 
-class Scored(NamedTuple):
-    """An order per task, whether some of it was drawn, and which items have the same score as the one before."""
+class Ranked(NamedTuple):
+    """An order per task, and whether some of it was drawn; of scores also which items have that of the one before."""
 
     order: npt.NDArray[np.intp]
     drawn: npt.NDArray[np.bool_]
-    equal: npt.NDArray[np.bool_]
-
-
-Drawn = tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]  # an order per task, and whether it was drawn
-Ranked = Scored | Drawn
+    equal: npt.NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +60,6 @@ class Part:
         n_tasks, q = self.items.shape
         ends = np.append(0, np.cumsum(self.block.sizes))
         for some in cut_tasks(n_tasks, q * q):
-            if some == slice(0, n_tasks):
-                yield self
-                continue
             rows = slice(ends[some.start], ends[some.stop])
             yield replace(
                 self,
@@ -165,7 +158,7 @@ class Ballots:
             priority = np.take_along_axis(self.priority(tied), order[tied], axis=1)
             again = np.lexsort((priority, level), axis=-1)
             order[tied] = np.take_along_axis(order[tied], again, axis=1)
-        return Scored(order, drawn, equal)
+        return Ranked(order, drawn, equal)
 
 
 @dataclass(frozen=True)
@@ -205,8 +198,7 @@ class PairBallots(Ballots):
 def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[Ballots]:
     """Yield the ballots of all tasks of a block that has its `Parts`."""
     weight, total = block.answer_weights(weights)
-    share = weight / block.to_answers(total)
-    parts = block[Parts]
+    share, parts = weight / block.to_answers(total), block[Parts]
     for whole in parts.parts:
         for part in whole.cut():
             yield Ballots(part, share[part.rows], ties)
@@ -218,7 +210,7 @@ def _list_pair_ballots(
     block: Block, loose: Comparisons, item_hash: npt.NDArray[np.uint64], share: Floats, ties: Ties
 ) -> Iterator[Ballots]:
     """Yield the ballots of tasks with ties and gaps, some with equally many items at a time."""
-    n_items, sizes = np.diff(loose.first), block.sizes[loose.tasks]
+    n_items, sizes, none = np.diff(loose.first), block.sizes[loose.tasks], np.empty(0, np.intp)
     own = share[loose.answer]
     often = own * loose.count * sizes[loose.pair_task][loose.pair]
     totals = loose.per_pair(own)
@@ -237,7 +229,6 @@ def _list_pair_ballots(
             tables = np.zeros((3, len(tasks), q, q))
             tables[:, task, a, b] = [wins[pairs], totals[pairs], won[pairs]]
             tables[:, task, b, a] = [losses[pairs], totals[pairs], lost[pairs]]
-            none = np.empty(0, np.intp)
             part = Part(
                 block=replace(block.pick(loose.tasks[tasks], none), sizes=sizes[tasks]),
                 tasks=loose.tasks[tasks],
@@ -249,16 +240,26 @@ def _list_pair_ballots(
             yield PairBallots(part, np.empty(0), ties, *tables)
 
 
+def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:
+    """Make a rule of a function that finds an order for each task; a block has its `Parts`."""
+
+    @wraps(find)
+    def rule(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        return decide(block, weights, ties, find)
+
+    return rule
+
+
 def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
     """Find an order for each task of a block that has its `Parts`; the domain adds the confidence."""
     label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
     for votes in list_ballots(block, weights, ties):
         ranked, tasks = find(votes), votes.part.tasks
-        items = np.take_along_axis(votes.part.items, ranked[0], axis=1)
-        if block[Parts].keep_ties and isinstance(ranked, Scored):
+        items = np.take_along_axis(votes.part.items, ranked.order, axis=1)
+        if block[Parts].keep_ties and ranked.equal is not None:
             label[tasks] = _pack_tied(items, ranked.equal)
         else:
-            label[tasks], tied[tasks] = pack_rows(items), ranked[1]
+            label[tasks], tied[tasks] = pack(items.tolist()), ranked.drawn
     return Decision(label, unknown(block.n_tasks), unknown(block.n_tasks), tied)
 
 

@@ -33,43 +33,20 @@ def pack(codes: Iterable[Sequence[int]]) -> Codes:
     return np.fromiter(packed, object, len(packed))
 
 
-def pack_rows(rows: Array) -> Codes:
-    """Write a table of items' numbers as bytes, one code per row."""
-    packed = np.ascontiguousarray(rows, _CODE)
-    codes = np.empty(len(rows), object)
-    codes[:] = packed.view(f"V{rows.shape[1] * _CODE.itemsize}").ravel().tolist() if packed.size else b""
-    return codes
-
-
-def join(codes: Codes, chosen: Array, sizes: Array) -> Codes:
-    """Concatenate the chosen codes into new ones, so many for each."""
-    length = _lengths(codes.tolist())[chosen]
-    ends = np.append(0, np.cumsum(length))[np.append(0, np.cumsum(sizes))]
-    return _cut(b"".join(codes[chosen]), ends)
-
-
-def _cut(text: bytes, ends: Array) -> Codes:
-    return np.fromiter((text[begin:end] for begin, end in pairwise(ends.tolist())), object, len(ends) - 1)
-
-
 def list_numbers(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return all numbers of codes, marks included, and how many each code has."""
     listed = codes.tolist()
-    return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), _lengths(listed) // _CODE.itemsize
-
-
-def _lengths(codes: list[bytes]) -> npt.NDArray[np.int64]:
-    different = set(map(len, codes))
-    if len(different) == 1:
-        return np.full(len(codes), different.pop(), np.int64)
-    return np.fromiter(map(len, codes), np.int64, len(codes))
+    sizes = np.fromiter(map(len, listed), np.int64, len(listed)) // _CODE.itemsize
+    return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), sizes
 
 
 def renumber(codes: Codes, place: Array) -> Codes:
     """Return codes with other numbers of the same items; the new number of each item is given."""
     numbers, sizes = list_numbers(codes)
     table = np.append(place, [REST, NEXT, TIED])  # negative numbers count from the end
-    return _cut(table[numbers].astype(_CODE).tobytes(), np.append(0, np.cumsum(sizes)) * _CODE.itemsize)
+    flat = table[numbers].astype(_CODE).tobytes()
+    ends = np.append(0, np.cumsum(sizes)) * _CODE.itemsize
+    return np.fromiter((flat[begin:end] for begin, end in pairwise(ends.tolist())), object, len(codes))
 
 
 class Rankings(NamedTuple):
@@ -105,6 +82,23 @@ class Rankings(NamedTuple):
         n = self.lengths
         return np.bincount(self.label[self.starts], n * (n - 1) // 2, self.n_labels).astype(np.int64)
 
+    @property
+    def n_items(self) -> npt.NDArray[np.int64]:
+        """The number of items of each label."""
+        return np.bincount(self.label, minlength=self.n_labels)
+
+    @property
+    def strict(self) -> npt.NDArray[np.int64]:
+        """The number of items of each label that is one order without ties, else 0."""
+        n_items, steps = self.n_items, np.zeros(self.n_labels, np.int64)
+        np.maximum.at(steps, self.label, self.level + 1)
+        return np.where(steps == n_items, n_items, 0)
+
+    def table(self, labels: npt.NDArray[np.bool_], q: int) -> Array:
+        """Return the items of some labels that have q of them, one row per label."""
+        dtype = np.min_scalar_type(-int(self.item.max(initial=0)) - 1)  # small numbers sort faster
+        return self.item[labels[self.label]].astype(dtype).reshape(-1, q)
+
     def keep(self, items: npt.NDArray[np.bool_]) -> Rankings:
         """Return the rankings of some items only; labels keep their numbers."""
         columns: list[Any] = [column[items] for column in self[1:]]
@@ -129,41 +123,11 @@ def unpack(codes: Codes) -> Rankings:
     return Rankings(len(codes), label[items], ranking, flat[items], level, filled)
 
 
-class Listed(NamedTuple):
-    """The items of labels in a row; how many each label has; and how many if it is one order without ties, else 0."""
-
-    items: npt.NDArray[np.int64]
-    sizes: npt.NDArray[np.int64]
-    strict: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, codes: Codes) -> Listed:
-        """List the items of codes."""
-        flat, sizes = list_numbers(codes)
-        if (flat >= 0).all():
-            return cls(flat, sizes, sizes)
-        label, item = np.repeat(np.arange(len(codes)), sizes), flat >= 0
-        n_items = np.bincount(label[item], minlength=len(codes))
-        loose = np.bincount(label[(flat == TIED) | (flat == NEXT)], minlength=len(codes)) > 0
-        return cls(flat[item], n_items, np.where(loose, 0, n_items))
-
-    def table(self, rows: npt.NDArray[np.bool_], q: int) -> Array:
-        """Return the items of some labels that have q of them, one row per label; the rows are told for all."""
-        items = self.items if rows.all() else self.items[np.repeat(rows, self.sizes)]
-        dtype = np.min_scalar_type(-int(self.items.max(initial=0)) - 1)  # small numbers sort faster
-        return items.astype(dtype, copy=False).reshape(-1, q)
-
-
 def add_up(codes: Codes, starts: Array) -> Codes:
     """Make one code of each group of neighbouring ones: several rankings, in an order independent of that of rows."""
-    ends = np.append(starts[1:], len(codes))
-    groups = (codes[begin:end].tolist() for begin, end in zip(starts.tolist(), ends.tolist(), strict=True))
-    single = _NEXT_BYTES not in b"".join(codes)
-    joined = (
-        group[0] if len(group) == 1 else _NEXT_BYTES.join(sorted(group if single else chain(*map(_split, group))))
-        for group in groups
-    )
-    return np.fromiter(joined, object, len(starts))
+    listed, bounds = codes.tolist(), [*starts.tolist(), len(codes)]
+    groups = (listed[begin:end] for begin, end in pairwise(bounds))
+    return pack(_join(sorted(chain.from_iterable(map(_split, group)))) for group in groups)
 
 
 def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
@@ -171,15 +135,7 @@ def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
     if _NEXT_BYTES not in b"".join(codes):
         return codes, np.ones(len(codes), np.int64)
     parts = list(map(_split, codes.tolist()))
-    sizes = np.fromiter(map(len, parts), np.int64, len(parts))
-    return np.fromiter(chain.from_iterable(parts), object, int(sizes.sum())), sizes
-
-
-def _split(code: bytes) -> list[bytes]:
-    """Split a code into single rankings; bytes of a mark may also begin within a number."""
-    flat = np.frombuffer(code, _CODE)
-    parts = np.split(flat, np.flatnonzero(flat == NEXT))
-    return [part[place > 0 :].tobytes() for place, part in enumerate(parts)]
+    return pack(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
 
 
 def fill_gaps(codes: Codes, task: Array, n_tasks: int) -> Codes:
@@ -188,30 +144,31 @@ def fill_gaps(codes: Codes, task: Array, n_tasks: int) -> Codes:
     >>> list_numbers(fill_gaps(pack([(0, 1), (2, 0, 1)]), np.array([0, 0]), 1))[0]
     array([ 0,  1, -3,  2,  2,  0,  1])
     """
-    rankings = unpack(codes)
-    n_items = int(rankings.item.max(initial=0)) + 1
-    there = np.unique(task[rankings.label] * n_items + rankings.item)
-    own, items = there // n_items, there % n_items
-    first = np.searchsorted(own, np.arange(n_tasks + 1))
-    label = rankings.label[rankings.starts]
-    short = np.unique(label[rankings.lengths < np.diff(first)[task[label]]])
-    result, known = codes.copy(), dict[tuple[bytes, int], bytes]()
-    for place, code, number in zip(short.tolist(), codes[short], task[short].tolist(), strict=True):
-        key = code, number
-        if key not in known:
-            known[key] = _NEXT_BYTES.join(
-                _fill(part, items[first[number] : first[number + 1]]) for part in _split(code)
-            )
-        result[place] = known[key]
-    return result
+    parts, tasks = list(map(_split, codes.tolist())), task.tolist()
+    items: list[set[int]] = [set() for _ in range(n_tasks)]
+    for own, rankings in zip(tasks, parts, strict=True):
+        items[own].update(*rankings)
+    return pack(
+        _join(_fill(ranking, items[own]) for ranking in rankings) for own, rankings in zip(tasks, parts, strict=True)
+    )
 
 
-def _fill(ranking: bytes, items: Array) -> bytes:
-    flat = np.frombuffer(ranking, _CODE)
-    kept = flat[: int(np.argmax(flat == REST))] if (flat == REST).any() else flat
-    rest = np.setdiff1d(items, kept)
-    tail = np.full(2 * len(rest), TIED)
-    tail[1::2] = rest
-    tail[:1] = REST
-    filled: bytes = np.concatenate([kept, tail]).astype(_CODE).tobytes()
-    return filled
+def _fill(ranking: list[int], items: set[int]) -> list[int]:
+    kept = ranking[: ranking.index(REST)] if REST in ranking else ranking
+    rest = sorted(item for item in items.difference(kept) if item >= 0)
+    tail = [number for item in rest for number in (TIED, item)]
+    return [*kept, *([REST, *tail[1:]] if rest else [])]
+
+
+def _split(code: bytes) -> list[list[int]]:
+    """Split a code into the numbers of single rankings."""
+    numbers = np.frombuffer(code, _CODE).tolist()
+    if NEXT not in numbers:
+        return [numbers]
+    ends = [place for place, number in enumerate(numbers) if number == NEXT]
+    return [numbers[begin:end] for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, None], strict=True)]
+
+
+def _join(rankings: Iterable[list[int]]) -> list[int]:
+    """Put the numbers of single rankings behind each other, with marks between them."""
+    return [number for ranking in rankings for number in (NEXT, *ranking)][1:]

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.matrices import MatrixSum
 
 _PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
-_MARKS_PER_ITEM = 4
 
 
 class PairShares(NamedTuple):
@@ -65,32 +64,20 @@ def share_pairs(rankings: Rankings) -> PairShares:
     share = np.where(rankings.level[left] < rankings.level[right], 1.0, 0.5)
     share = np.where(first > second, 1.0 - share, share)
     label, a, b = rankings.label[left], np.minimum(first, second), np.maximum(first, second)
-    order = _sort_triples(label, a, b)
+    order = np.lexsort((b, a, label))
     label, a, b, share = label[order], a[order], b[order], share[order]
     new = np.append(True, (np.diff(label) != 0) | (np.diff(a) != 0) | (np.diff(b) != 0))[: len(label)]
-    if new.all():
-        return PairShares(label, a, b, share, np.ones(len(share)))
     begin = np.flatnonzero(new)
     times = np.diff(np.append(begin, len(share))).astype(np.float64)
-    return PairShares(label[begin], a[begin], b[begin], np.add.reduceat(share, begin) / times, times)
-
-
-def _sort_triples(first: Array, second: Array, third: Array) -> npt.NDArray[np.intp]:
-    """Return the order of triples of whole numbers from 0; mostly the three fit in one number, which sorts fastest."""
-    sizes = [int(part.max(initial=0)) + 1 for part in (first, second, third)]
-    if sizes[0] * sizes[1] * sizes[2] >= 1 << 62:
-        order: npt.NDArray[np.intp] = np.lexsort((third, second, first))
-        return order
-    keys: npt.NDArray[np.int64] = (first.astype(np.int64) * sizes[1] + second) * sizes[2] + third
-    return np.argsort(keys, kind="stable")
+    mean = np.add.reduceat(share, begin) / times if len(begin) else share
+    return PairShares(label[begin], a[begin], b[begin], mean, times)
 
 
 def _list_chunks(n_pairs: Array, *sides: Rankings) -> Iterator[list[PairShares]]:
     """Yield the pairs of some labels at a time, of one side or of two, so that they fit in memory."""
     chunk = np.cumsum(n_pairs) // _PAIRS_PER_CHUNK
     for number in np.unique(chunk):
-        alone = number == chunk[0] == chunk[-1]
-        yield [share_pairs(side if alone else side.keep(chunk[side.label] == number)) for side in sides]
+        yield [share_pairs(side.keep(chunk[side.label] == number)) for side in sides]
 
 
 def distance(left: Codes, right: Codes) -> Floats:
@@ -136,21 +123,21 @@ class Comparisons:
     ) -> Comparisons:
         """Compare the items of some tasks of a block, given the rankings of their answers."""
         answer_task = np.repeat(np.arange(len(tasks)), block.sizes[tasks])
-        items, place, first = _number_items(rankings, answer_task, len(tasks))
+        width = int(rankings.item.max(initial=0)) + 1
+        there, place = np.unique(answer_task[rankings.label] * width + rankings.item, return_inverse=True)
         pairs = share_pairs(rankings._replace(item=place))
-        order = _sort_triples(pairs.a, pairs.b, _number_shares(pairs.share))  # which leaves labels in their order
+        order = np.lexsort((pairs.share, pairs.b, pairs.a))  # which leaves labels in their order
         answer, a, b, share = pairs.label[order], pairs.a[order], pairs.b[order], pairs.share[order]
         new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
-        starts = np.flatnonzero(new)
-        rises = new | np.append(True, np.diff(share) > 0)[: len(a)]
+        starts, rises = np.flatnonzero(new), new | np.append(True, np.diff(share) > 0)[: len(a)]
         level = np.cumsum(rises) - 1
         n_pairs = sum_by(answer_task[answer], np.ones(len(answer)), len(tasks))
         return cls(
             tasks=tasks,
             rows=rows,
             answer_task=answer_task,
-            items=items,
-            first=first,
+            items=there % width,
+            first=np.searchsorted(there // width, np.arange(len(tasks) + 1)),
             pair_task=answer_task[answer[starts]],
             a=a[starts],
             b=b[starts],
@@ -230,24 +217,3 @@ class Comparisons:
         n_met = sum_by(self.answer, (~np.isnan(gap)).astype(np.float64), len(self.rows))
         missed = sum_by(self.answer, np.nan_to_num(gap), len(self.rows))
         return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
-
-
-def _number_items(
-    rankings: Rankings, answer_task: Array, n_tasks: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return the items of each task, the place of each item of a ranking among them, and where each task's begin."""
-    width = int(rankings.item.max(initial=0)) + 1
-    keys = answer_task[rankings.label] * width + rankings.item
-    if n_tasks * width <= _MARKS_PER_ITEM * len(keys):  # then marking is faster than sorting
-        marked = np.zeros(n_tasks * width, np.bool_)
-        marked[keys] = True
-        there, place = np.flatnonzero(marked), (np.cumsum(marked) - 1)[keys]
-    else:
-        there, place = np.unique(keys, return_inverse=True)
-    return there % width, place, np.searchsorted(there // width, np.arange(n_tasks + 1))
-
-
-def _number_shares(share: Floats) -> npt.NDArray[np.int64]:
-    """Number shares in their order; mostly they are wins, losses and ties."""
-    twice = (2 * share).astype(np.int64)
-    return twice if (twice == 2 * share).all() else np.unique(share, return_inverse=True)[1]

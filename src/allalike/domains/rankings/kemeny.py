@@ -17,36 +17,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, pairwise, permutations
+from itertools import permutations
 from math import factorial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.domains.rankings.ballots import (
     Ballots,
-    Drawn,
     Ranked,
     check_time,
     cut_tasks,
-    decide,
     hash_orders,
     report_search,
+    voting_rule,
 )
-from allalike.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.rules.base import Decision
+    from allalike._core.blocks.block import Array, Floats
 
 MOST_EXACT = 16  # items
 _MOST_LISTED = 6  # items whose orders are listed sooner than the programme is run
 
 
-def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def kemeny(votes: Ballots) -> Ranked:
     """Take the ranking with the least weighted Kendall tau distance to the answers.
 
     It works best of all rules if workers err as Mallows says, with up to 16 items exactly. It fails to be quick
@@ -57,10 +55,11 @@ def kemeny(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="kemeny"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, lambda votes: _least_cost(votes, votes.before, "kemeny"))
+    return _least_cost(votes, votes.before, "kemeny")
 
 
-def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def slater(votes: Ballots) -> Ranked:
     """Take the ranking that contradicts the fewest majorities.
 
     It works where majorities are clear. It fails where they are narrow, for one of 51 % counts as much as one of
@@ -71,9 +70,7 @@ def slater(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="slater"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(
-        block, weights, ties, lambda votes: _least_cost(votes, (votes.margin > 0).astype(np.float64), "slater")
-    )
+    return _least_cost(votes, (votes.margin > 0).astype(np.float64), "slater")
 
 
 def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
@@ -84,26 +81,26 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
-            order[some], drawn[some] = _by_sets(against[some], votes.priority(everyone[some]))
+            order[some], drawn[some], _ = _by_sets(against[some], votes.priority(everyone[some]))
     if votes.n_items <= MAX_LISTED_ITEMS:
         orders = _all_orders(votes.n_items)
         several = np.flatnonzero(drawn)
         for tasks in (several[some] for some in cut_tasks(len(several), len(orders.order))):
-            order[tasks], drawn[tasks] = _draw_order(votes, tasks, orders.cost(against[tasks]))
-    return order, drawn
+            order[tasks], drawn[tasks], _ = _draw_order(votes, tasks, orders.cost(against[tasks]))
+    return Ranked(order, drawn)
 
 
-def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Drawn:
+def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
     """Find the best order from the best costs of all sets of items, a set being the bits of a number."""
     n_tasks, n_items, _ = against.shape
     behind = np.zeros((n_tasks, n_items, 1))  # of item and set: the cost of the item right behind the set
     for item in range(n_items):
         behind = np.concatenate([behind, behind + against[:, :, item, None]], axis=2)
-    cost = np.full((n_tasks, 1 << n_items), np.inf)
-    cost[:, 0] = 0.0
-    for sets in _sets_by_size(n_items)[1:]:
+    cost, sets = np.full((n_tasks, 1 << n_items), np.inf), np.arange(1 << n_items)
+    cost[:, 0], size = 0.0, np.bitwise_count(sets)
+    for k in range(1, n_items + 1):
         for item in range(n_items):
-            with_item = sets[sets >> item & 1 == 1]
+            with_item = np.flatnonzero((size == k) & (sets >> item & 1 == 1))
             rest = with_item ^ (1 << item)
             cost[:, with_item] = np.minimum(cost[:, with_item], cost[:, rest] + behind[:, item, rest])
     everyone, items = np.arange(n_tasks), np.arange(n_items)
@@ -118,14 +115,7 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Drawn:
         drawn |= best.sum(axis=1) > 1
         order[:, place] = np.lexsort((priority, best), axis=-1)[:, -1]
         left ^= 1 << order[:, place]
-    return order, drawn
-
-
-@lru_cache(maxsize=MOST_EXACT)
-def _sets_by_size(n_items: int) -> list[npt.NDArray[np.int64]]:
-    sets = np.arange(1 << n_items)
-    size = np.bitwise_count(sets)
-    return [np.flatnonzero(size == k) for k in range(n_items + 1)]
+    return Ranked(order, drawn)
 
 
 def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
@@ -134,11 +124,10 @@ def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
     Where another order is a move away and as good, the order counts as drawn.
     """
     check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
-    order = votes.by_score(votes.before.sum(axis=2))[0]
-    drawn = np.zeros(votes.n_tasks, np.bool_)
+    order, drawn = votes.by_score(votes.before.sum(axis=2)).order, np.zeros(votes.n_tasks, np.bool_)
     for task in range(votes.n_tasks):
         order[task], drawn[task] = _improve(against[task], order[task], rule)
-    return order, drawn
+    return Ranked(order, drawn)
 
 
 def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
@@ -146,29 +135,22 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
 
     The cost falls by later[i, k] if the item at place i goes from before the one at place k to behind it. ``gain`` adds
     that up along each row, from a column of zeros on: from gain[i, i], where the item stands, to gain[i, j + 1] if it
-    goes down to j, and to gain[i, j] if it goes up to j. A move changes these sums between its two places alone.
+    goes down to j, and to gain[i, j] if it goes up to j.
     """
     n_items = len(order)
-    sorted_against = against[np.ix_(order, order)]
-    later = sorted_against.T - sorted_against
-    gain = np.zeros((n_items, n_items + 1))
-    np.cumsum(later, axis=1, out=gain[:, 1:])
     place, moves = np.arange(n_items), 0
+    later = (against.T - against)[np.ix_(order, order)]
     while True:
-        rise = gain - gain[place, place][:, None]
-        rise[place, place] = rise[place, place + 1] = -np.inf  # where it stands already
-        largest = rise.max()
+        gain = np.pad(np.cumsum(later, axis=1), ((0, 0), (1, 0)))
+        gain -= gain[place, place][:, None]
+        gain[place, place] = gain[place, place + 1] = -np.inf  # where it stands already
+        largest = gain.max()
         if largest <= TOLERANCE:
             return order, bool(largest >= -TOLERANCE)
-        start, stop = divmod(int(np.argmax(rise >= largest - TOLERANCE)), n_items + 1)
+        start, stop = divmod(int(np.argmax(gain >= largest - TOLERANCE)), n_items + 1)
         target = stop if stop < start else stop - 1
-        low, high = min(start, target), max(start, target) + 1
-        shift = 1 if target < start else -1
-        order[low:high] = np.roll(order[low:high], shift)
-        later[low:high] = np.roll(later[low:high], shift, axis=0)
-        later[:, low:high] = np.roll(later[:, low:high], shift, axis=1)
-        gain[low:high] = np.roll(gain[low:high], shift, axis=0)
-        gain[:, low + 1 : high + 1] = gain[:, low, None] + later[:, low:high].cumsum(axis=1)
+        moved = np.insert(np.delete(place, start), target, start)
+        order, later = order[moved], later[np.ix_(moved, moved)]
         moves += 1
         report_search(rule, n_items, moves, 0)
 
@@ -180,16 +162,16 @@ class _Orders:
     order: npt.NDArray[np.int8]
 
     @property
-    def n_items(self) -> int:
-        """How many items are ordered."""
-        return int(self.order.shape[1])
+    def pairs(self) -> npt.NDArray[np.intp]:
+        """The pairs of items a < b."""
+        return np.array(np.triu_indices(self.order.shape[1], 1))
 
     @cached_property
     def forth(self) -> Floats:
         """Per pair of items a < b (row) and order (column): 1 if a comes before b, else 0."""
-        place = np.argsort(self.order, axis=1)
-        columns = [place[:, a] < place[:, b] for a, b in combinations(range(self.n_items), 2)]
-        return np.array(columns, np.float64).reshape(-1, len(self.order))
+        a, b = self.pairs
+        place = np.argsort(self.order, axis=1).T
+        return np.asarray(place[a] < place[b], np.float64)
 
     @cached_property
     def reverse(self) -> npt.NDArray[np.intp]:
@@ -200,32 +182,30 @@ class _Orders:
     def neighbours(self) -> npt.NDArray[np.intp]:
         """Per place (row), the number of the order in which its item and the next have changed places."""
         swapped = []
-        for here, there in pairwise(range(self.n_items)):
+        for here in range(self.order.shape[1] - 1):
             order = self.order.copy()
-            order[:, [here, there]] = order[:, [there, here]]
+            order[:, [here, here + 1]] = order[:, [here + 1, here]]
             swapped.append(self.number(order))
         return np.array(swapped, np.intp).reshape(-1, len(self.order))
 
     def number(self, order: Array) -> npt.NDArray[np.intp]:
         """Return the numbers of orders, given as rows: how many come before each."""
-        numbers = np.zeros(len(order), np.intp)
-        for k in range(self.n_items):
-            smaller = (order[:, k + 1 :] < order[:, k, None]).sum(axis=1)
-            numbers += smaller * factorial(self.n_items - 1 - k)
+        numbers, n_items = np.zeros(len(order), np.intp), order.shape[1]
+        for k in range(n_items):
+            numbers += (order[:, k + 1 :] < order[:, k, None]).sum(axis=1) * factorial(n_items - 1 - k)
         return numbers
 
     def cost(self, against: Floats) -> Floats:
         """Sum, per task and order, against[b, a] over all pairs with a before b."""
-        pairs = list(combinations(range(self.n_items), 2))
-        first, second = np.array(pairs, np.intp).reshape(-1, 2).T
-        back, forth = against[:, first, second], against[:, second, first]
+        a, b = self.pairs
+        back, forth = against[:, a, b], against[:, b, a]
         return np.asarray(back.sum(axis=1, keepdims=True) + (forth - back) @ self.forth)
 
     def levels(self, start: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
         """Count, per order (row) and task, the swaps of neighbours that lead to it from the nearest of some orders."""
         level = np.where(start, 0, -1).astype(np.int8)
         reached = start
-        for step in range(1, self.n_items * (self.n_items - 1) // 2 + 1):
+        for step in range(1, len(self.forth) + 1):
             new = np.zeros_like(reached)
             for neighbour in self.neighbours:
                 new |= reached[neighbour]
@@ -243,7 +223,7 @@ def _all_orders(n_items: int) -> _Orders:
     return _Orders(np.array(list(permutations(range(n_items))), np.int8).reshape(-1, n_items))
 
 
-def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Drawn:
+def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
     """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order."""
     table = _all_orders(votes.n_items)
     best = badness <= badness.min(axis=1, keepdims=True) + TOLERANCE
@@ -257,7 +237,7 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
         ranked = np.lexsort((priority, place))
         first = np.concatenate([[True], np.diff(place[ranked]) > 0])
         winner[drawn] = number[ranked[first]]
-    return table.order[winner].astype(np.intp), drawn
+    return Ranked(table.order[winner].astype(np.intp), drawn)
 
 
 # The error-correcting rule: the ranking that is wrong by as little as possible in the worst case.
@@ -271,7 +251,8 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
 # by step. Still there are q! rankings, so at most 8 items will do.
 
 
-def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def minimax(votes: Ballots) -> Ranked:
     """Take the ranking that is least wrong in the worst case, if the answers err by as much as they differ.
 
         label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
@@ -284,20 +265,7 @@ def minimax(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="minimax"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, _least_worst)
-
-
-def check_items(n_items: int) -> None:
-    """Refuse rankings of too many items."""
-    if n_items > MAX_LISTED_ITEMS:
-        raise UnsupportedError(
-            f"The rule 'minimax' takes rankings of at most {MAX_LISTED_ITEMS} items, and there are some of {n_items}."
-            " Take another rule, such as kemeny or borda."
-        )
-
-
-def _least_worst(votes: Ballots) -> Ranked:
-    check_items(votes.n_items)
+    check_time(votes.n_items, most=MAX_LISTED_ITEMS, rule="minimax")
     orders = _all_orders(votes.n_items)
     n_orders, n_pairs = len(orders.order), len(orders.forth)
     task = votes.part.block.task
@@ -313,5 +281,5 @@ def _least_worst(votes: Ballots) -> Ranked:
         badness = -orders.levels(possible[orders.reverse]).T.astype(np.float64)
         nothing = ~possible.any(axis=0)
         badness[nothing] = cost[nothing]
-        order[tasks], drawn[tasks] = _draw_order(votes, tasks, badness)
-    return order, drawn
+        order[tasks], drawn[tasks], _ = _draw_order(votes, tasks, badness)
+    return Ranked(order, drawn)

@@ -26,13 +26,23 @@ from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
 from allalike.domains.contract import Domain, Encoding, Kernels, Things
-from allalike.domains.rankings import codes as written
-from allalike.domains.rankings import comparisons, voting
+from allalike.domains.rankings import codes, comparisons, voting
 from allalike.domains.rankings.ballots import Part, Parts, hash_orders
 from allalike.domains.rankings.bradley_terry import bradley_terry
-from allalike.domains.rankings.codes import NEXT, REST, TIED, Codes, Listed, Rankings, list_numbers, unpack
+from allalike.domains.rankings.codes import (
+    NEXT,
+    REST,
+    TIED,
+    Codes,
+    Rankings,
+    fill_gaps,
+    list_numbers,
+    pack,
+    renumber,
+    unpack,
+)
 from allalike.domains.rankings.comparisons import Comparisons
-from allalike.domains.rankings.kemeny import MOST_EXACT, check_items, kemeny, minimax, slater
+from allalike.domains.rankings.kemeny import MOST_EXACT, kemeny, minimax, slater
 from allalike.domains.rankings.positions import DISTANCES, PositionDistance
 from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
@@ -42,11 +52,10 @@ from allalike.rules import Rule
 from allalike.rules.vote import best_worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
-    from allalike._core.columns.factors import Codes as Places
     from allalike.rules import Decision
 
 _DIGITS = 12
@@ -127,32 +136,20 @@ class Ranking(Domain):
             return read_ranking(value)
         return read_ranking(split_items(value, self.separator or ""))
 
-    def read(self, labels: Column) -> tuple[Places, list[tuple[Any, ...]]]:
-        """Read each different label once; return which of them each row has, and them as `parse` reads them."""
-        return labels.parsed(self._parse)
-
     @property
     def repeats(self) -> Self:
         return self
 
-    def add(self, codes: Array, starts: Array) -> Array:
-        """Put the rankings of each group of neighbours together: what a worker said of a task."""
-        return written.add_up(codes, starts)
-
-    def take_apart(self, codes: Array) -> tuple[Array, Array]:
-        """Return single rankings."""
-        return written.take_apart(codes)
+    add = staticmethod(codes.add_up)
+    take_apart = staticmethod(codes.take_apart)
 
     @property
     def noise(self) -> Noise:
         return OneCoin(classes=2) if self.distance == "kendall" else General()
 
     def learn(self, labels: Column) -> RankingEncoding:
-        parsed = self.read(labels)[1]
-        places = tuple(set(chain.from_iterable(parsed)))
-        items = list_items(places)
-        rankings = parsed if len(items) == len(places) else map(list_items, parsed)  # where some are tied
-        return RankingEncoding.of(self, items, max(map(len, rankings), default=0))
+        rankings = list(map(list_items, labels.parsed(self._parse)[1]))
+        return RankingEncoding.of(self, chain.from_iterable(rankings), max(map(len, rankings), default=0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +168,7 @@ class RankingEncoding(Encoding, Things):
 
     @classmethod
     def of(cls, domain: Ranking, items: Iterable[Any], longest: int) -> Self:
-        """Number items in their order; the rule must be able to deal with so many."""
-        if domain.rule == "minimax":
-            check_items(longest)
+        """Number items in their order."""
         ordered = sort_items(set(items))
         return cls(domain=domain, items=ordered, item_hash=hash_objects(ordered), longest=longest)
 
@@ -191,37 +186,33 @@ class RankingEncoding(Encoding, Things):
         return self.of(self.domain, items, max(part.longest for part in parts))
 
     def encode(self, labels: Column) -> Array:
-        codes, parsed = self.domain.read(labels)
-        return _encode(parsed, {item: code for code, item in enumerate(self.items)})[codes]
+        places, parsed = labels.parsed(self.domain._parse)
+        return _encode(parsed, {item: number for number, item in enumerate(self.items)})[places]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        codes, parsed = self.domain.read(labels)
-        place = {item: code for code, item in enumerate(self.items)}
-        by_text = {str(item): item for item in self.items}
+        places, parsed = labels.parsed(self.domain._parse)
+        known, by_text = set(self.items), {str(item): item for item in self.items}
         every = dict.fromkeys(chain.from_iterable(map(list_items, parsed)))
-        meant = {item: item if item in place else by_text.get(str(item), item) for item in every}
-        new = [item for item in dict.fromkeys(meant.values()) if item not in place]
+        meant = {item: item if item in known else by_text.get(str(item), item) for item in every}
+        new = [item for item in dict.fromkeys(meant.values()) if item not in known]
         items = [*self.items, *new]
-        number = {item: code for code, item in enumerate(items)}
+        number = {item: number for number, item in enumerate(items)}
         table = _encode(parsed, {item: number[meant[item]] for item in every})
         n_unanswered = self.n_unanswered + len(new)
-        return replace(self, items=items, item_hash=hash_objects(items), n_unanswered=n_unanswered), table[codes]
+        return replace(self, items=items, item_hash=hash_objects(items), n_unanswered=n_unanswered), table[places]
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        return written.fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
+        return fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
 
     def remap(self, codes: Array, known: Self) -> Array:
-        number = {item: code for code, item in enumerate(self.items)}
-        place = np.array([number.get(item, 0) for item in known.items], np.int64)
-        return written.renumber(codes, place)
+        number = {item: number for number, item in enumerate(self.items)}
+        return renumber(codes, np.array([number.get(item, 0) for item in known.items], np.int64))
 
     def decode(self, codes: Array) -> Values:
         flat, sizes = list_numbers(codes)
         ends, found = np.cumsum(sizes).tolist(), flat.tolist()
         parts = (found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True))
-        plain = not (flat < 0).any()
-        labels = [[self.items[k] for k in part] if plain else self._decode(part) for part in parts]
-        return Values(labels, text=write_ranking)
+        return Values(list(map(self._decode, parts)), text=write_ranking)
 
     def _decode(self, code: list[int]) -> Any:
         rankings: list[list[Any]] = [[]]
@@ -257,100 +248,69 @@ class RankingEncoding(Encoding, Things):
         }
 
     def prepare(self, block: Block) -> Block:
-        block = self._fill(block)
-        orders = Listed.of(block.label)
-        if (orders.strict == orders.strict[:1]).all():
-            complete = orders.strict[block.starts]
-        else:
-            least, most = (reduce.reduceat(orders.strict, block.starts) for reduce in (np.minimum, np.maximum))
-            complete = np.where(least == most, least, 0)
-        complete[block.gold_task[Listed.of(block.gold_label).strict == 0]] = 0
+        if self.domain.gaps == "last":  # answers and truths, of which some may have come later than others
+            task = np.append(block.task, block.gold_task)
+            every = fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks)
+            block = replace(block, label=every[: len(block.label)], gold_label=every[len(block.label) :])
+        rankings = unpack(block.label)
+        complete = self._find_complete(block, rankings)
         hashes = np.empty(len(block.label), np.uint64)
-        parts = []
-        for q in np.unique(complete[complete > 0]).tolist():
-            part, order = self._part(block, orders, complete, q)
-            if part is not None:
-                parts.append(part)
-                hashes[part.rows] = hash_orders(self.item_hash[order.T])
-        loose = np.flatnonzero(complete == 0)
-        rest = self._compare(block, loose, hashes) if len(loose) else None
-        self._check_truths(block, orders, complete)
-        return block.keeping(
-            Parts(tuple(parts), rest, self.item_hash, keep_ties=self.domain.ties == "keep"),
-            AnswerHashes(hashes),
-        )
-
-    def _fill(self, block: Block) -> Block:
-        """Fill the gaps of answers and truths, of which some may have come later than others."""
-        if self.domain.gaps != "last":
-            return block
-        task = np.append(block.task, block.gold_task)
-        label, gold = np.split(
-            written.fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks), [len(block.label)]
-        )
-        return replace(block, label=label, gold_label=gold)
-
-    def _part(self, block: Block, orders: Listed, complete: Array, q: int) -> tuple[Part | None, Array]:
-        """Put tasks together whose answers all order q items; where these are not the same, the task has gaps."""
-        chosen = complete == q
-        mine = block.to_answers(chosen)
-        tasks, rows = np.flatnonzero(chosen), np.flatnonzero(mine)
-        order = orders.table(mine, q)
-        position = find_positions(order)
-        items = np.sort(order, axis=1)
-        picked = block.pick(tasks, rows)
-        odd = (items != picked.to_answers(items[picked.starts])).any(axis=1)
-        if odd.any():
-            gone = picked.per_task(odd.astype(np.float64)) > 0
-            complete[tasks[gone]] = 0
-            kept = ~picked.to_answers(gone)
-            tasks, rows, order, position, items = tasks[~gone], rows[kept], order[kept], position[kept], items[kept]
-            if not len(tasks):
-                return None, order
-            picked = block.pick(tasks, rows)
-        part = Part(
-            block=picked,
-            tasks=tasks,
-            rows=rows,
-            items=items[picked.starts],
-            position=np.ascontiguousarray(position.T),
-            item_hash=self.item_hash,
-        )
-        return part, order
-
-    def _compare(self, block: Block, tasks: npt.NDArray[np.intp], hashes: npt.NDArray[np.uint64]) -> Comparisons:
-        """Compare the items of tasks with ties and gaps pair by pair."""
-        if self.domain.distance != "kendall":
+        parts, loose = [], None
+        for q in np.unique(complete).tolist():
+            mine = block.to_answers(complete == q)
+            tasks, rows = np.flatnonzero(complete == q), np.flatnonzero(mine)
+            if q == 0:
+                found = unpack(block.label[rows])
+                hashes[rows], loose = _hash_labels(found, self.item_hash), Comparisons.of(block, tasks, rows, found)
+                continue
+            order, picked = rankings.table(mine, q), block.pick(tasks, rows)
+            hashes[rows] = hash_orders(self.item_hash[order.T])
+            position = np.ascontiguousarray(find_positions(order).T)
+            items = np.sort(order[picked.starts], axis=1)
+            parts.append(
+                Part(block=picked, tasks=tasks, rows=rows, items=items, position=position, item_hash=self.item_hash)
+            )
+        if loose is not None and self.domain.distance != "kendall":
             raise UnsupportedError(
                 f"The distance {self.domain.distance!r} needs complete rankings without ties, and some answers here"
                 " have ties, or rank other items than others to the same task. Take the distance 'kendall'."
             )
-        chosen = np.zeros(block.n_tasks, np.bool_)
-        chosen[tasks] = True
-        rows = np.flatnonzero(block.to_answers(chosen))
-        found = unpack(block.label[rows])
-        hashes[rows] = _hash_labels(found, self.item_hash)
-        return Comparisons.of(block, tasks, rows, found)
+        self._check_truths(block, rankings, complete)
+        keep_ties = self.domain.ties == "keep"
+        return block.keeping(Parts(tuple(parts), loose, self.item_hash, keep_ties), AnswerHashes(hashes))
 
-    def _check_truths(self, block: Block, orders: Listed, complete: Array) -> None:
+    def _find_complete(self, block: Block, rankings: Rankings) -> Array:
+        """Return the number of items of each task whose answers all order the same items, else 0."""
+        strict, width = rankings.strict, len(self.items)
+        first = np.cumsum(rankings.n_items) - rankings.n_items
+        items = np.sort(rankings.label * width + rankings.item) - rankings.label * width
+        example = block.to_answers(block.starts)
+        place = np.arange(len(items)) + (first[example] - first)[rankings.label]
+        odd = np.zeros(len(strict), np.bool_)
+        odd[rankings.label[items[np.minimum(place, len(items) - 1)] != items]] = True
+        odd |= (strict == 0) | (strict != strict[example])
+        complete = np.where(block.per_task(odd.astype(np.float64)) > 0, 0, strict[block.starts])
+        complete[block.gold_task[unpack(block.gold_label).strict == 0]] = 0
+        return complete
+
+    def _check_truths(self, block: Block, rankings: Rankings, complete: Array) -> None:
         """Refuse truths that do not rank the items of their task; where answers have gaps, two of them will do."""
-        if not len(block.gold_task):
-            return
-        truth, width = Listed.of(block.gold_label), len(self.items)
-        task = np.repeat(block.task, orders.sizes)
-        known = np.isin(np.repeat(block.gold_task, truth.sizes) * width + truth.items, task * width + orders.items)
-        owner = np.repeat(np.arange(len(block.gold_task)), truth.sizes)
-        met = np.bincount(owner[known], minlength=len(block.gold_task))
-        q = complete[block.gold_task]
-        n_items = np.bincount(np.unique(task * width + orders.items) // width, minlength=block.n_tasks)[block.gold_task]
-        least = np.where(q > 0, q, np.minimum(n_items, 2))
-        strange = (met < least) | ((q > 0) & (truth.sizes > q))
-        if strange.any():
-            place = int(np.argmax(strange))
-            answer = block.label[block.starts[block.gold_task[place]]]
-            codes = (np.fromiter([code], object, 1) for code in (block.gold_label[place], answer))
-            pair = [[self.items[item] for item in unpack(code).item] for code in codes]
-            raise GoldError(describe_difference("A known truth and an answer to its task", *pair))
+        first = np.searchsorted(rankings.label, np.append(block.starts, len(block.label)))
+        for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
+            truth = unpack(np.array([code], object)).item.tolist()
+            items = set(rankings.item[first[task] : first[task + 1]].tolist())
+            met = items.intersection(truth)
+            if len(met) < (len(items) if complete[task] else min(len(items), 2)) or (
+                complete[task] and met != set(truth)
+            ):
+                answer = unpack(block.label[block.starts[task]][None]).item.tolist()
+                raise GoldError(
+                    describe_difference(
+                        "A known truth and an answer to its task",
+                        [self.items[item] for item in truth],
+                        [self.items[item] for item in answer],
+                    )
+                )
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "items": len(self.items), "longest": self.longest}
@@ -359,20 +319,11 @@ class RankingEncoding(Encoding, Things):
 
 def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> Codes:
     """Write parsed rankings as codes; places that recur are looked up once."""
-    sizes = np.fromiter(map(len, parsed), np.int64, len(parsed))
-    place = {place: k for k, place in enumerate(dict.fromkeys(chain.from_iterable(parsed)))}
-    flat = np.fromiter(map(place.__getitem__, chain.from_iterable(parsed)), np.int64, int(sizes.sum()))
-    codes = written.pack(list(_numbered(items, number)) for items in place)
-    return written.join(codes, flat, sizes)
-
-
-def _numbered(place: Any, number: Mapping[Any, int]) -> Iterator[int]:
-    """Yield the numbers of the items of a place, with marks between them."""
-    first, *others = place if isinstance(place, tuple) else (place,)
-    yield number[first]
-    for item in others:
-        yield TIED
-        yield number[item]
+    numbers: dict[Any, list[int]] = {}
+    for place in dict.fromkeys(chain.from_iterable(parsed)):
+        first, *others = place if isinstance(place, tuple) else (place,)
+        numbers[place] = [number[first], *(each for item in others for each in (TIED, number[item]))]
+    return pack([each for place in ranking for each in numbers[place]] for ranking in parsed)
 
 
 def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -396,12 +347,12 @@ class RankingKernels(Kernels):
     def distance_between(self, left: Array, right: Array) -> Floats:
         result = np.full(len(left), np.nan)
         loose = np.ones(len(left), np.bool_)
-        one, other = Listed.of(left), Listed.of(right)
-        for q in np.unique(one.strict[(one.strict > 0) & (one.strict == other.strict)]).tolist():
-            chosen = (one.strict == q) & (other.strict == q)
-            (items, places), (others, there) = (_sort_items(side.table(chosen, q)) for side in (one, other))
+        one, other = unpack(left), unpack(right)
+        sizes = np.where(one.strict == other.strict, one.strict, 0)
+        for q in np.unique(sizes[sizes > 0]).tolist():
+            (items, places), (others, there) = (_sort_items(side.table(sizes == q, q)) for side in (one, other))
             same = (items == others).all(axis=1)
-            rows = np.flatnonzero(chosen)[same]
+            rows = np.flatnonzero(sizes == q)[same]
             result[rows] = self.distance.between(places[same].T, there[same].T)
             loose[rows] = False
         if loose.any() and self.domain.distance == "kendall":
@@ -409,19 +360,7 @@ class RankingKernels(Kernels):
         return result
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        return np.asarray(self.distance.of_guesses(Listed.of(left).sizes.astype(np.float64)))
-
-    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
-        result, rest = np.empty(len(left)), np.ones(len(left), np.bool_)
-        for part in block[Parts].parts:
-            column = np.full(len(block.label), -1)
-            column[part.rows] = np.arange(len(part.rows))
-            mine = np.flatnonzero(column[left] >= 0)
-            one, other = (part.position[:, column[side[mine]]] for side in (left, right))
-            result[mine], rest[mine] = self.distance.between(one, other), False
-        if rest.any():
-            result[rest] = super().distance_within(block, left[rest], right[rest])
-        return result
+        return np.asarray(self.distance.of_guesses(unpack(left).n_items.astype(np.float64)))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         own = weights.take(block.worker)
@@ -483,7 +422,7 @@ def _measure_distance_to(block: Block, truth: Codes, distance: str) -> Floats:
     parts = block[Parts]
     for part in parts.parts:
         codes, q = truth[part.tasks], len(part.position)
-        listed = Listed.of(codes)
+        listed = unpack(codes)
         whole = listed.strict == q
         places = np.zeros((len(codes), q), np.int16)
         places[whole] = find_positions(listed.table(whole, q))

@@ -9,27 +9,26 @@ the items in it.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, Ties, group_labels
+from allalike._core.blocks.block import TOLERANCE, group_labels
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike._core.limits import MAX_ORDERED_ITEMS
-from allalike.domains.rankings.ballots import Ballots, Drawn, Ranked, check_time, decide, report_search
+from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, report_search, voting_rule
 from allalike.rules.vote import plurality as most_given
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.rules.base import Decision
 
-_MAX_TOGETHER = 40  # items of tasks that are decided together
-_PAIRS_AT_ONCE = 1 << 10
+_PAIRS_AT_ONCE = 1 << 10  # whose progress is reported once
+_NEVER = np.iinfo(np.int32).max
 
 
-def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def borda(votes: Ballots) -> Ranked:
     """Sort the items by their mean position (Borda 1781).
 
     The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b). Where answers have ties or
@@ -47,10 +46,11 @@ def borda(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="borda"), method="UA").truth["label"].tolist()
     [['b', 'a', 'c', 'd']]
     """
-    return decide(block, weights, ties, lambda votes: votes.by_score(votes.wins))
+    return votes.by_score(votes.wins)
 
 
-def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def plurality(votes: Ballots) -> Ranked:
     """Sort the items by the weight that puts them first.
 
     Items without first places are equal, and their order is drawn.
@@ -65,10 +65,11 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="plurality"), method="UA").truth["label"].tolist()
     [['a', 'b']]
     """
-    return decide(block, weights, ties, lambda votes: votes.by_score(votes.weight_of(votes.position == 0)))
+    return votes.by_score(votes.weight_of(votes.position == 0))
 
 
-def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def veto(votes: Ballots) -> Ranked:
     """Sort the items by the weight that puts them last, the least first.
 
     Items without last places are equal, and their order is drawn.
@@ -82,12 +83,11 @@ def veto(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="veto"), method="UA").truth["label"].tolist()
     [['a', 'b']]
     """
-    return decide(
-        block, weights, ties, lambda votes: votes.by_score(-votes.weight_of(votes.position == votes.n_items - 1))
-    )
+    return votes.by_score(-votes.weight_of(votes.position == votes.n_items - 1))
 
 
-def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def copeland(votes: Ballots) -> Ranked:
     """Sort the items by the number of others that they beat by majority; a draw counts half (Copeland 1951).
 
         score(a) = number of b with P(a, b) > 1/2, and half of those with P(a, b) = 1/2
@@ -100,10 +100,11 @@ def copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="copeland"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, lambda votes: votes.by_score(np.sign(votes.margin).sum(axis=2)))
+    return votes.by_score(np.sign(votes.margin).sum(axis=2))
 
 
-def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def maximin(votes: Ballots) -> Ranked:
     """Sort the items by min_b P(a, b), the weight behind them in their worst comparison (Simpson 1969, Kramer 1977).
 
         score(a) = min over b of P(a, b)
@@ -116,15 +117,12 @@ def maximin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="maximin"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-
-    def find(votes: Ballots) -> Ranked:
-        myself = np.eye(votes.n_items, dtype=np.bool_)
-        return votes.by_score(np.where(myself, 1.0, votes.before).min(axis=2))
-
-    return decide(block, weights, ties, find)
+    myself = np.eye(votes.n_items, dtype=np.bool_)
+    return votes.by_score(np.where(myself, 1.0, votes.before).min(axis=2))
 
 
-def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def schulze(votes: Ballots) -> Ranked:
     """Sort the items by the number of others that they beat along chains of majorities (Schulze 2011).
 
     A chain is as strong as its weakest majority, and a beats b if its strongest chain to b is stronger than the one
@@ -140,19 +138,16 @@ def schulze(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="schulze"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-
-    def find(votes: Ballots) -> Ranked:
-        strength = np.maximum(votes.margin, 0.0)
-        for middle in range(votes.n_items):
-            through = np.minimum(strength[:, :, middle, None], strength[:, None, middle, :])
-            np.maximum(strength, through, out=strength)
-        beats = strength - strength.transpose(0, 2, 1) > TOLERANCE
-        return votes.by_score(beats.sum(axis=2).astype(np.float64))
-
-    return decide(block, weights, ties, find)
+    strength = np.maximum(votes.margin, 0.0)
+    for middle in range(votes.n_items):
+        through = np.minimum(strength[:, :, middle, None], strength[:, None, middle, :])
+        np.maximum(strength, through, out=strength)
+    beats = strength - strength.transpose(0, 2, 1) > TOLERANCE
+    return votes.by_score(beats.sum(axis=2).astype(np.float64))
 
 
-def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def bucklin(votes: Ballots) -> Ranked:
     """Sort the items by how many places from the top it takes until more than half of the weight has named them.
 
     Among items with the same number of places, more weight is better.
@@ -167,14 +162,10 @@ def bucklin(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="bucklin"), method="UA").truth["label"].tolist()
     [['b', 'a', 'c']]
     """
-
-    def find(votes: Ballots) -> Ranked:
-        named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
-        depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
-        weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]
-        return votes.by_score(weight - depth)  # the weight lies between 1/2 and 1
-
-    return decide(block, weights, ties, find)
+    named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
+    depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
+    weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]
+    return votes.by_score(weight - depth)  # the weight lies between 1/2 and 1
 
 
 def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -200,7 +191,8 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
     return replace(found, label=distinct[found.label])
 
 
-def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def stv(votes: Ballots) -> Ranked:
     """Strike out, again and again, the item that the least weight puts first; the last to be struck out is the best.
 
     Among items with equally little weight, one is drawn (single transferable vote; Hare 1859).
@@ -215,10 +207,6 @@ def stv(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="stv"), method="UA").truth["label"].tolist()
     [['c', 'a', 'b']]
     """
-    return decide(block, weights, ties, _eliminate)
-
-
-def _eliminate(votes: Ballots) -> Ranked:
     everyone = np.arange(votes.n_tasks)
     priority = votes.priority(everyone)
     order = np.zeros((votes.n_tasks, votes.n_items), np.intp)
@@ -233,35 +221,11 @@ def _eliminate(votes: Ballots) -> Ranked:
         loser = np.lexsort((priority, least), axis=-1)[:, -1]
         order[:, place] = loser
         out[everyone, loser] = True
-    return order, drawn
+    return Ranked(order, drawn)
 
 
-class _Majorities(NamedTuple):
-    """Of each pair of items, per task: winner, loser, margin, and the number of its size; the largest come first."""
-
-    winner: npt.NDArray[np.intp]
-    loser: npt.NDArray[np.intp]
-    margin: Floats
-    level: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, votes: Ballots) -> _Majorities:
-        """Sort the majorities of each task; among equal ones, the priorities of winner and loser decide."""
-        a, b = np.triu_indices(votes.n_items, 1)
-        priority = votes.priority(np.arange(votes.n_tasks))
-        margin = votes.margin[:, a, b]
-        forth = np.where(margin == 0, priority[:, a] < priority[:, b], margin > 0)
-        winner, loser, size = np.where(forth, a, b), np.where(forth, b, a), np.abs(margin)
-        largest_first = np.argsort(-size, axis=1, kind="stable")
-        step = -np.diff(np.take_along_axis(size, largest_first, axis=1), axis=1) > TOLERANCE
-        level = np.zeros(size.shape, np.int64)
-        np.put_along_axis(level, largest_first[:, 1:], step.cumsum(axis=1), axis=1)
-        keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
-        order = np.lexsort(keys, axis=-1)
-        return cls(*(np.take_along_axis(values, order, axis=1) for values in (winner, loser, size, level)))
-
-
-def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def ranked_pairs(votes: Ballots) -> Ranked:
     """Go through the majorities, the largest first, and keep each that contradicts none kept before (Tideman 1987).
 
     Majorities of the same size are taken in a drawn order, and two items that share the weight evenly go in a drawn
@@ -277,58 +241,41 @@ def ranked_pairs(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     >>> allalike.discover(rows, domain=allalike.Ranking(rule="ranked pairs"), method="UA").truth["label"].tolist()
     [['a', 'b', 'c']]
     """
-    return decide(block, weights, ties, _lock_in)
-
-
-def _lock_in(votes: Ballots) -> Ranked:
     check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule="ranked pairs")
-    majorities = _Majorities.of(votes)
-    if votes.n_items <= _MAX_TOGETHER:
-        return _lock_together(votes, majorities)
-    order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.empty(votes.n_tasks, np.bool_)
-    for task in range(votes.n_tasks):
-        order[task], drawn[task] = _lock_alone(votes, _Majorities(*(values[task] for values in majorities)))
-    return order, drawn
-
-
-def _lock_together(votes: Ballots, majorities: _Majorities) -> Drawn:
-    """Keep majorities, one of each task at a time."""
     everyone = np.arange(votes.n_tasks)
-    above = np.tile(np.eye(votes.n_items, dtype=np.bool_), (votes.n_tasks, 1, 1))
-    settled = above  # the order when the majorities of this size began
+    above = np.where(np.eye(votes.n_items, dtype=np.bool_), -1, _NEVER)  # the size by which one is above another
+    above = np.tile(above.astype(np.int32), (votes.n_tasks, 1, 1))
     drawn = np.zeros(votes.n_tasks, np.bool_)
-    for k, (winner, loser, margin, level) in enumerate(zip(*(values.T for values in majorities), strict=True)):
-        if k > 0:
-            smaller = level != majorities.level[:, k - 1]
-            settled = np.where(smaller[:, None, None], above, settled)
-        contradicted = above[everyone, loser, winner]
-        implied = above[everyone, winner, loser]
-        drawn |= contradicted & ~settled[everyone, loser, winner]
-        drawn |= (margin <= TOLERANCE) & ~contradicted & ~implied
-        to_winner, from_loser = above[everyone, :, winner], above[everyone, loser, :]
-        above = above | (to_winner[:, :, None] & from_loser[:, None, :] & ~contradicted[:, None, None])
-    return np.argsort(-above.sum(axis=2), axis=1, kind="stable"), drawn
+    majorities = _sort_majorities(votes)
+    n_pairs = len(majorities[0])
+    for k, (winner, loser, even, level) in enumerate(zip(*majorities, strict=True)):
+        if k % _PAIRS_AT_ONCE == 0:
+            report_search("ranked pairs", votes.n_items, k, n_pairs)
+        against, implied = above[everyone, loser, winner], above[everyone, winner, loser] < _NEVER
+        drawn |= against == level  # by one of the same size
+        for task in np.flatnonzero((against == _NEVER) & ~implied).tolist():
+            drawn[task] |= even[task]
+            tops = np.flatnonzero(above[task, :, winner[task]] < _NEVER)
+            corner = np.ix_([task], tops, np.flatnonzero(above[task, loser[task]] < _NEVER))
+            above[corner] = np.minimum(above[corner], level[task])
+    return Ranked(np.argsort(-(above < _NEVER).sum(axis=2), axis=1, kind="stable"), drawn)
 
 
-def _lock_alone(votes: Ballots, majorities: _Majorities) -> tuple[npt.NDArray[np.intp], bool]:
-    """Do the same for one task of many items; majorities that follow from larger ones are left out in batches."""
-    above, drawn = np.eye(votes.n_items, dtype=np.bool_), False
-    winner, loser, margin, level = majorities
-    starts = np.searchsorted(level, np.arange(level[-1] + 2))  # of each size, and the end
-    batches = np.unique(np.searchsorted(starts, np.arange(0, len(level), _PAIRS_AT_ONCE)))
-    for first, last in pairwise(starts[[*batches, -1]].tolist()):
-        report_search("ranked pairs", votes.n_items, first, len(level))
-        unsaid = first + np.flatnonzero(_is_open(above, winner[first:last], loser[first:last]))
-        for equal in np.split(unsaid, np.flatnonzero(np.diff(level[unsaid])) + 1):
-            for k in equal[_is_open(above, winner[equal], loser[equal])].tolist():
-                if above[loser[k], winner[k]]:  # by one of the same size
-                    drawn = True
-                elif not above[winner[k], loser[k]]:
-                    drawn |= bool(margin[k] <= TOLERANCE)
-                    above[np.flatnonzero(above[:, winner[k]])] |= above[loser[k]]
-    return np.argsort(-above.sum(axis=1), kind="stable"), drawn
+def _sort_majorities(votes: Ballots) -> tuple[Array, ...]:
+    """Return winner, loser, whether they are even, and the number of its size, of each pair of items: a row per pair.
 
-
-def _is_open(above: npt.NDArray[np.bool_], winner: Array, loser: Array) -> npt.NDArray[np.bool_]:
-    """Return for which pairs the order of the two items is still open."""
-    return ~(above[loser, winner] | above[winner, loser])
+    The largest come first; among equal ones, the priorities of winner and loser decide.
+    """
+    a, b = np.triu_indices(votes.n_items, 1)
+    priority = votes.priority(np.arange(votes.n_tasks))
+    margin = votes.margin[:, a, b]
+    forth = np.where(margin == 0, priority[:, a] < priority[:, b], margin > 0)
+    winner, loser, size = np.where(forth, a, b), np.where(forth, b, a), np.abs(margin)
+    largest_first = np.argsort(-size, axis=1, kind="stable")
+    step = -np.diff(np.take_along_axis(size, largest_first, axis=1), axis=1) > TOLERANCE
+    level = np.zeros(size.shape, np.int32)
+    np.put_along_axis(level, largest_first[:, 1:], step.cumsum(axis=1), axis=1)
+    keys = (np.take_along_axis(priority, loser, axis=1), np.take_along_axis(priority, winner, axis=1), level)
+    order = np.lexsort(keys, axis=-1)
+    columns = winner, loser, size <= TOLERANCE, level
+    return tuple(np.take_along_axis(values, order, axis=1).T for values in columns)

@@ -54,11 +54,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
     if not names or not all(isinstance(name, str | os.PathLike) for name in names):
         return None
     paths = list(map(os.fspath, names))
-    if (
-        source.files.query
-        or source.files.table
-        or any(address.is_database for address in map(find_address, paths) if address)
-    ):
+    if source.query or source.table or any(address.is_database for address in map(find_address, paths) if address):
         return None  # rows of a database are read here
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
@@ -146,10 +142,10 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
 def _open_local(source: Scan, begin: Callable[[], SparkContext], paths: list[str]) -> SparkSource | None:
     """Have executors read files of this machine, which all of them must see, one each; nothing if this does not do."""
     listed = [inner for path in paths for inner in _list_files(path)]
-    if source.files.worker_from is not None:
+    if source.worker_from is not None:
         return None
     scan = replace(source, source=listed)
-    table, plain = scan.table(), open_table(listed, source.files)
+    table, plain = scan.open(), open_table(listed, source)
     parts = plain.parts or (plain,)
     if (
         source.has_fields(table.names, table.where)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
-from allalike.readers.formats.failures import check_columns, check_names, check_width, each_batch, guard
-from allalike.readers.formats.source import Source, take_rows
+from allalike.readers.formats.failures import check_columns, check_width, each_batch, guard
+from allalike.readers.formats.source import Source, join, take_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
@@ -44,95 +46,62 @@ def open_parquet(path: Path) -> Source:
         measured: dict[str, Extent] = guard(path, "Parquet", lambda: _measure_parquet(path, file))
         return measured
 
+    def is_compact(name: str) -> bool:
+        """Return whether a column is best read as a dictionary, or must be because it would fill the memory."""
+        is_text, extent = pa.types.is_string(kinds[name]) or pa.types.is_binary(kinds[name]), extents().get(name)
+        return is_text and extent is not None and (extent.is_small or extent.most > find_limit(packed))
+
     def n_bytes(asked: Sequence[str]) -> int:
-        known = [(kinds[name], extents()[name]) for name in asked if name in extents()]
-        return sum(each.least if _is_compact(kind, each, packed) else each.most for kind, each in known)
+        known = [name for name in asked if name in extents()]
+        return sum(extents()[name].least if is_compact(name) else extents()[name].most for name in known)
 
     def reopen(asked: Sequence[str], **options: int) -> Any:
         check_unpacked(path, packed, n_bytes(asked))
-        compact = [name for name in asked if _is_compact(kinds[name], extents().get(name, Extent()), packed)]
+        compact = list(filter(is_compact, asked))
         return guard(path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact, **options))
 
-    def load(asked: Sequence[str]) -> dict[str, Any]:
-        open_file = reopen(asked)
-        table = guard(path, "Parquet", lambda: open_file.read(columns=list(asked)))
+    def list_batches(asked: Sequence[str], rows: int) -> Iterator[dict[str, Any]]:
+        with reopen(asked, buffer_size=_BUFFER_BYTES) as open_file:
+            batches = open_file.iter_batches(rows, columns=list(asked))
+            yield from each_batch(path, "Parquet", batches, asked)
+
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
+        if rows is not None:
+            return take_rows(list_batches(asked, rows), asked, rows)
+        with reopen(asked) as open_file:
+            table = guard(path, "Parquet", lambda: open_file.read(columns=list(asked)))
         columns = {name: table[name] for name in asked}
         check_columns(columns, str(path))
         return columns
 
-    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        if rows is not None:
-            with reopen(asked, buffer_size=_BUFFER_BYTES) as open_file:
-                batches = open_file.iter_batches(rows, columns=list(asked), use_threads=False)
-                return take_rows(each_batch(path, "Parquet", batches, asked), asked, rows)
-        if n_bytes(asked) <= _BATCH_BYTES:
-            return load(asked)  # which reads columns in parallel
-        check_unpacked(path, packed, n_bytes(asked))
-        return {name: lambda name=name: load([name])[name] for name in asked}  # when it is needed, to save memory
-
     def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        rows = max(1, min(_BATCH_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(n_bytes(asked), 1)))
-        with reopen(asked, buffer_size=_BUFFER_BYTES) as open_file:
-            yield from each_batch(path, "Parquet", open_file.iter_batches(rows, columns=list(asked)), asked)
+        rows = _BATCH_BYTES * file.metadata.num_rows // max(n_bytes(asked), 1)
+        return list_batches(asked, max(1, min(_BATCH_ROWS, rows)))
 
     return Source(names, read, str(path), stream=stream, n_bytes=n_bytes)
 
 
 def open_parts(folder: Path) -> Source:
-    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` are columns, too."""
-    import pyarrow.parquet as pq
+    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` are columns, too.
 
-    found = guard(folder, "Parquet", lambda: _find_parts(folder))
-    names = guard(folder, "Parquet", lambda: found.schema.names)
-    check_width(names, str(folder))
-    parts = list(map(Path, found.files))
-    packed = sum(part.stat().st_size for part in parts)
-
-    @cache
-    def extents() -> list[dict[str, Extent]]:
-        measured: list[dict[str, Extent]] = guard(
-            folder, "Parquet", lambda: [_measure_parquet(part, pq.ParquetFile(part)) for part in parts]
-        )
-        return measured
-
-    def n_bytes(asked: Sequence[str]) -> int:
-        return sum(part[name].most for part in extents() for name in asked if name in part)
-
-    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        if rows is not None:
-            return take_rows(stream(asked), asked, rows)
-        check_unpacked(folder, packed, n_bytes(asked))
-        table = guard(folder, "Parquet", lambda: found.to_table(columns=list(asked)))
-        columns = {name: table[name] for name in asked}
-        check_columns(columns, str(folder))
-        return columns
-
-    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        check_unpacked(folder, packed, n_bytes(asked))
-        batches = found.to_batches(columns=list(asked), batch_size=_ARROW_ROWS)
-        yield from each_batch(folder, "Parquet", batches, asked)
-
-    return Source(names, read, str(folder), stream=stream, n_bytes=n_bytes)
-
-
-def _find_parts(folder: Path) -> Any:
-    """Return the data set of a folder; values in names of folders are integers if all are written as such."""
-    import pyarrow.dataset as pads
-    import pyarrow.parquet as pq
-
+    Their values are whole numbers if all are written as such.
+    """
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
     paths = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
     if not paths:
         raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
-    check_names(pq.read_schema(paths[0]).names, str(paths[0]))
+    named = [[part.split("=", 1) for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in paths]
     values: dict[str, list[str]] = {}
-    for path in paths:
-        for name, mark, value in (part.partition("=") for part in path.relative_to(folder).parts[:-1]):
-            if mark:
-                values.setdefault(name, []).append(value)
-    kinds = [(name, pa.int64() if all(map(_is_integer, found)) else pa.string()) for name, found in values.items()]
-    hive = pads.HivePartitioning(pa.schema(kinds))
-    return pads.dataset(list(map(str, paths)), format="parquet", partitioning=hive, partition_base_dir=str(folder))
+    for name, value in chain.from_iterable(named):
+        values.setdefault(name, []).append(value)
+    numeric = {name for name, found in values.items() if all(map(_is_integer, found))}
+    parts = []
+    for path, constants in zip(paths, named, strict=True):
+        part = open_parquet(path)
+        for name, value in constants:
+            part = part.with_constant(name, int(value) if name in numeric else unquote(value))
+        parts.append(part)
+    return replace(join(parts), where=str(folder))
 
 
 def _is_integer(value: str) -> bool:
@@ -210,12 +179,6 @@ def _measure_parquet(path: Path, file: Any) -> dict[str, Extent]:
         if "." in column or not extent.is_small:  # others are read as dictionaries anyway
             extent.most += max(0, values * _find_longest(path, column, number) - size)
     return dict(found)
-
-
-def _is_compact(kind: Any, extent: Extent, packed: int) -> bool:
-    """Return whether a column is best read as a dictionary, or must be because it would fill the memory."""
-    is_text = pa.types.is_string(kind) or pa.types.is_binary(kind)
-    return is_text and (extent.is_small or extent.most > find_limit(packed))
 
 
 def _find_longest(path: Path, column: str, group: int) -> int:

@@ -20,7 +20,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
 from allalike.readers.formats.arrow import open_arrow
 from allalike.readers.formats.failures import ENGINES, check_columns, check_names, each_batch, guard
-from allalike.readers.formats.places import Spooled, spool_batches, spool_open_file
+from allalike.readers.formats.places import spool_batches, spool_open_file
 from allalike.readers.formats.source import Source, join, of_columns, of_records, take_rows
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def find_opener(source: Any) -> Callable[[Any], Source] | None:
     if is_lazy(source):
         return of_lazy
     if is_stream(source):
-        return of_stream
+        return _of_stream
     if kind == "pyarrow" and hasattr(source, "to_table"):
         return _of_dataset
     if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:  # labels by worker and task
@@ -65,11 +65,9 @@ def of_frame(frame: Any) -> Source:
     """Open a frame of pandas, polars, pyarrow, or anything else that exports Arrow columns."""
     if hasattr(frame, "iloc"):
         return _of_pandas(frame)
-    kinds: dict[str, Any] = {}
     if not isinstance(frame, pa.Table):
         check_zeros(getattr(frame, "schema", ""))
-    if type(frame).__module__.partition(".")[0] == "polars":
-        kinds = dict(frame.schema.items())
+    kinds = dict(frame.schema.items()) if type(frame).__module__.partition(".")[0] == "polars" else {}
     beyond = [name for name, kind in kinds.items() if str(kind) in ("Object", "Int128", "UInt128")]  # of Arrow's types
     objects = {name: frame.get_column(name).to_list for name in beyond}
     rest = frame.drop(beyond) if beyond else frame
@@ -210,14 +208,13 @@ def is_stream(source: Any) -> bool:
     return passes or not frame
 
 
-def hold_stream(source: Any) -> Spooled:
+def hold_stream(source: Any) -> Path:
     """Write a stream into a file, which exists as long as the path."""
-    held: Spooled = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
+    held: Path = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
     return held
 
 
-def of_stream(source: Any) -> Source:
-    """Open a stream as a table."""
+def _of_stream(source: Any) -> Source:
     return open_arrow(hold_stream(source))
 
 
@@ -228,7 +225,7 @@ def of_lazy(source: Any) -> Source:
     def pick(asked: tuple[str, ...], rows: int | None = None) -> Source:
         part = source if rows is None else source.limit(rows)
         quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
-        return of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
+        return _of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
 
     def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         batches: Any = pick(tuple(asked)).stream

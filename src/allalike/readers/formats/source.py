@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
 
 # A column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
-Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, `Column`s, or functions that read them
+Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, or `Column`s
 Step = Callable[[Columns, int], Columns]
 
 _SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
@@ -30,8 +30,7 @@ _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 def ready(data: Any) -> Any:
-    """Return an Arrow column or a list, whatever was loaded: one of them, a function that reads it, or a `Column`."""
-    data = data() if callable(data) else data
+    """Return an Arrow column or a list, also of a `Column`."""
     return data.data if isinstance(data, Column) else data
 
 
@@ -104,8 +103,8 @@ class Source(SourceFacts):
     """A table that is named but not yet read: its columns are read when they are needed.
 
     ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
-    Labels of ``text`` and of JSON (``written``) are kept as they are written; a file of lines that can be cut has a
-    ``delimiter``. Paths into nested records are listed by ``list_paths``, and made columns by ``expand``.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested records are listed by
+    ``list_paths``, and made columns by ``expand``.
     """
 
     names: list[str]
@@ -116,7 +115,6 @@ class Source(SourceFacts):
     text: bool = False
     written: bool = False
     decimal: str = "."
-    delimiter: str = ""
     na: Sequence[str] | None = None
     index: Sequence[Any] | None = None
     parts: tuple[Source, ...] = ()
@@ -178,7 +176,7 @@ class Source(SourceFacts):
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
         """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
-        old: dict[str, Any] = {"stream": None, "expand": None, "parts": (), "delimiter": ""}
+        old: dict[str, Any] = {"stream": None, "expand": None, "parts": ()}
         return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
     def with_step(
@@ -230,6 +228,15 @@ class Source(SourceFacts):
             known["stream"] = self.stream and partial(stream, batches=self.stream)
             known["expand"] = self.expand and partial(expand, load=self.expand)
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
+
+    def with_constant(self, name: str, value: Any, **changes: Any) -> Source:
+        """Return the table with one more column, which has the same value in all rows."""
+
+        def step(columns: Columns, _: int) -> Columns:
+            first = ready(next(iter(columns.values()), []))
+            return columns | {name: pa.array([value] * len(first))}
+
+        return self.with_step(step, adds=[name], **changes)
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
         """Return a table of some rows."""

@@ -15,7 +15,7 @@ from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_prolog, check_unpacked
 from allalike.readers.formats.failures import check_gaps, check_names
 from allalike.readers.formats.source import Source, of_columns
-from allalike.readers.formats.text import MIN_COLUMNS, count_above, count_below, describe_margins, name_columns
+from allalike.readers.formats.text import MIN_COLUMNS, count_above, describe_above, name_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,16 +43,14 @@ def open_sheet(path: Path, files: Files) -> Source:
     cells, n_merged = sheets[name]
     n_above = count_above(cells)
     above, (first, *rows) = cells[:n_above], cells[n_above:]
-    n_rows = len(rows) - count_below(rows)
-    rows, below = rows[:n_rows], rows[n_rows:]
     names, notes = name_columns(first, rows, where)
     check_names(names, where)
-    remarks = describe_margins(above, below, where)
+    remarks = [*describe_above(above, where), *notes]
     if n_merged:
         remarks.append(f"{where} has merged cells: each of their rows has the value.")
     columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}
     chosen = {"question": name} if len(sheets) > 1 and files.question is None else {}
-    return of_columns(columns, where, text=True, remarks=[*remarks, *notes], guessed=chosen)
+    return of_columns(columns, where, text=True, remarks=remarks, guessed=chosen)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:

@@ -34,43 +34,39 @@ if TYPE_CHECKING:
 Row = list[str]
 Record = tuple[Row, int, int]  # its fields, and its first and last line, from 1
 
+MIN_COLUMNS = 3
 _FORMAT = "text with columns"
-_PEEK_BYTES, _TAIL_BYTES = 1 << 16, 1 << 13
 _BLOCK_BYTES = MAX_FIELD_BYTES  # are read at once, so that a field fits in
 _SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
+_PEEK_BYTES = 1 << 16
 _UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
-_OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # as Arrow has it
-_DELIMITERS = (",", "\t", ";", "|", " ")
-_MARK_NAMES = {"\t": "a tab", " ": "a blank"}
 _SCORED_ROWS, _DECIMAL_ROWS, _FIRST_ROWS = 200, 1000, 10_000
 _BATCH_ROWS = 1 << 13  # more would be kept for several rounds of garbage collection
 _MOST_BROKEN = 10_000  # this many fields with several lines are looked at
+_SHOWN = 60
+_DELIMITERS = (",", "\t", ";", "|", " ")
+_MARK_NAMES = {"\t": "a tab", " ": "a blank"}
+_SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
+_OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # as Arrow has it
 _DECIMAL_COMMA = late_pattern(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
-_SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
-_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the rows of a text file are written.
+    """How the rows of a text file are written, which begin after ``skip`` lines.
 
-    Rows begin after ``skip`` lines and have ``width`` fields, which may be fewer than names, or one more that is empty.
+    They may have one field more than there are names, which is empty (``trailing``), or blanks beside separators
+    (``padded``).
     """
 
     names: list[str]
-    delimiter: str = ","
-    skip: int = 1
-    width: int = 0
-    decimal_comma: bool = False
-    remarks: tuple[str, ...] = ()
-    padded: bool = False
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether each row has a field for each name, with one character between them, below a header of one line."""
-        is_whole = self.width == len(self.names) and self.skip == 1
-        return is_whole and self.delimiter in ",;\t|" and not self.padded
+    delimiter: str
+    skip: int
+    trailing: bool
+    padded: bool
+    decimal_comma: bool
+    remarks: list[str]
 
 
 class _RaggedError(Exception):
@@ -86,14 +82,9 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     encoding = files.encoding or guess_encoding(sample)
     dialect = _read_dialect(path, sample, encoding, delimiter)
     check_names(dialect.names, str(path))
-    packing, is_utf8 = find_packing(path), encoding.startswith("utf-8")
-    end, notes = (None, []) if packing else _find_notes(path, dialect, encoding)
-    text = _Text(path, encoding, dialect, [*dialect.remarks, *describe_margins((), notes, str(path))], end)
-    decimal = "," if dialect.decimal_comma else files.decimal
-    as_named = packing == {".gz": "gzip"}.get(path.suffix.lower(), "")
-    is_plain = dialect.is_plain and is_utf8 and decimal == "." and as_named and end is None
-    size = path.stat().st_size * (_UNPACKED_RATIO if packing else 1)
-    guessed = {"encoding": encoding} if not files.encoding and not is_utf8 else {}
+    text = _Text(path, encoding, dialect, [*dialect.remarks])
+    size = path.stat().st_size * (_UNPACKED_RATIO if find_packing(path) else 1)
+    guessed = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
     return Source(
         dialect.names,
         text.read,
@@ -101,8 +92,7 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
         stream=text.stream,
         n_bytes=lambda _: size,
         text=True,
-        delimiter=dialect.delimiter if is_plain else "",
-        decimal=decimal,
+        decimal="," if dialect.decimal_comma else files.decimal,
         guessed=guessed | ({"decimal": ","} if dialect.decimal_comma else {}),
         remarks=text.remarks,
     )
@@ -110,30 +100,25 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
 
 # The header, in text and in sheets
 
-MIN_COLUMNS = 3
-_MAX_ABOVE, _MAX_BELOW = 20, 50  # rows
+_MAX_ABOVE = 20  # rows
 _MIN_ROWS = 5  # below a clear header
 _HEADER_ROWS = 1000  # that are compared with the first
 _RECURRING = 0.9  # of the values of a column, for one that does not recur to be a name
-_NOTE_WORDS = 3
-_NOTE = late_pattern(
-    r"\s*([#*†‡]|//|notes?\b|sources?\b|legend|exported|generated|created|quelle|anmerkung)", re.IGNORECASE
-)
 _MAX_DIGITS = 19  # numbers with more digits do not count columns
 _NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
 def count_above(rows: Sequence[Row]) -> int:
-    """Count the rows before the header."""
-    usual = _usual_width(rows)
+    """Count the rows before the header: titles, comments and empty rows."""
+    widths = Counter(len(row) for row in rows if len(_filled(row)) > 1)
+    usual = widths.most_common(1)[0][0] if widths else 0
     if usual < MIN_COLUMNS:
         return 0
-    for place, row in enumerate(rows[: _MAX_ABOVE + 1]):
-        if any(cell.strip() for cell in row[usual - 1 :]):  # the first that is as wide as most
-            if place and _is_clear_header(row, rows[place + 1 :]):
-                return place
-            break
-    for place, row in enumerate(rows[: _MAX_ABOVE + 1]):
+    first = list(enumerate(rows[: _MAX_ABOVE + 1]))
+    wide = next((place for place, row in first if any(cell.strip() for cell in row[usual - 1 :])), 0)
+    if wide and _is_clear_header(rows[wide], rows[wide + 1 :]):
+        return wide
+    for place, row in first:
         filled = _filled(row)
         is_comment = len(filled) != usual and filled[:1] and filled[0].lstrip().startswith("#")
         if len(filled) > 1 and not is_comment:
@@ -141,65 +126,36 @@ def count_above(rows: Sequence[Row]) -> int:
     return 0
 
 
-def count_below(rows: Sequence[Row]) -> int:
-    """Count the rows behind the last one of a table: notes, or whatever comes after an empty row."""
-    if _usual_width(rows) < MIN_COLUMNS:
-        return 0
-    count, are_notes, is_apart = 0, True, False
-    for row in reversed(rows[1:][-_MAX_BELOW:]):
-        filled = _filled(row)
-        if len(filled) > 1:
-            break
-        count += 1
-        is_apart = is_apart or not filled
-        are_notes = are_notes and any(_NOTE.match(cell) or len(cell.split()) >= _NOTE_WORDS for cell in filled)
-    return count if is_apart or are_notes else 0
-
-
 def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str], list[str]]:
-    """Return the names of columns, and a message if the first row is no header, or the second looks like one more."""
+    """Return the names of columns, and a message if the first row is no header."""
     numbered = [f"column{number}" for number in range(1, len(first) + 1)]
     if _is_answer(first, rows):
         listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
         return numbered, [f"{where} has no header: its columns are called {listed}."]
-    names = [name if name.strip() else other for name, other in zip(first, numbered, strict=True)]
-    if not rows or len(rows[0]) < MIN_COLUMNS or not _is_clear_header(rows[0], rows[1:]):
-        return names, []
-    return names, [f"Row 1 of {where} looks like a second header ({_show(rows[0])}). Delete it if it is no answer."]
+    return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], []
 
 
-def describe_margins(above: Sequence[Row], below: Sequence[Row], where: str) -> list[str]:
-    """Describe the rows that were excluded around a table, in one sentence."""
-    margins = (("above the header", list(filter(_filled, above))), ("at the end", list(filter(_filled, below))))
-    parts = [f"{len(rows)} row{'s' * (len(rows) > 1)} {place} ({_show(rows[0])})" for place, rows in margins if rows]
-    return [f"Left out of {where}: {', '.join(parts)}."] if parts else []
-
-
-def _show(row: Row) -> str:
-    text = " ".join(_filled(row))
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+def describe_above(above: Sequence[Row], where: str) -> list[str]:
+    """Describe the rows that were excluded above a table."""
+    rows = list(filter(None, map(_filled, above)))
+    if not rows:
+        return []
+    text = " ".join(rows[0])
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    return [f"Left out of {where}: {len(rows)} row{'s' * (len(rows) > 1)} above the header ({shown!r})."]
 
 
 def _filled(row: Row) -> Row:
     return [cell for cell in row if cell.strip()]
 
 
-def _usual_width(rows: Sequence[Row]) -> int:
-    """Return how many cells most rows have in which more than one is filled."""
-    widths = Counter(len(row) for row in rows if len(_filled(row)) > 1)
-    return widths.most_common(1)[0][0] if widths else 0
-
-
-def _list_below(first: Row, rows: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Pair the cells of a row with the filled ones below them."""
-    return [
-        (cell, [row[place] for row in rows if place < len(row) and row[place].strip()])
-        for place, cell in enumerate(first)
-    ]
-
-
-def _are_numbers(cells: Row) -> bool:
-    return bool(cells) and all(map(_NUMBER.fullmatch, cells))
+def _list_below(first: Row, rows: Sequence[Row]) -> list[tuple[str, Row, bool]]:
+    """Return each cell of a row with the filled ones below it, and whether these are numbers."""
+    found = []
+    for place, cell in enumerate(first):
+        column = [row[place] for row in rows if place < len(row) and row[place].strip()]
+        found.append((cell, column, bool(column) and all(map(_NUMBER.fullmatch, column))))
+    return found
 
 
 def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
@@ -207,8 +163,7 @@ def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
     if len(rows) < _MIN_ROWS:
         return False
     n_names = 0
-    for cell, column in _list_below(first, rows):
-        is_numeric = _are_numbers(column)
+    for cell, column, is_numeric in _list_below(first, rows):
         if cell in column or (is_numeric and _NUMBER.fullmatch(cell)):
             return False
         recurring = sum(times for times in Counter(column).values() if times > 1)
@@ -221,10 +176,9 @@ def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
     rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # a header may be repeated, where files were joined
     if not rows or not all(cell.strip() for cell in first):
         return False
-    numbers = [cell for cell in first if _NUMBER.fullmatch(cell)]
     recurring = fitting = with_repeats = 0
-    for cell, column in _list_below(first, rows):
-        is_number, is_numeric = _are_numbers([cell]), _are_numbers(column)
+    for cell, column, is_numeric in _list_below(first, rows):
+        is_number = _NUMBER.fullmatch(cell) is not None
         if is_numeric and not is_number:  # a word above numbers
             return False
         fitting += is_number and is_numeric
@@ -232,19 +186,13 @@ def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
         with_repeats += len(set(column)) < len(column)
     if len(set(first)) < len(first):  # names are different
         return recurring + fitting > 0
-    if len(first) > MIN_COLUMNS and _is_counting(numbers):
+    numbers = [int(cell) for cell in first if cell.strip().isdecimal() and len(cell) < _MAX_DIGITS]
+    if len(numbers) >= MIN_COLUMNS < len(first) and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
         return False  # numbers of workers or tasks, above a matrix
     alike = sum(any(cell == own for cell, own in zip(row, first, strict=False)) for row in rows)
     if alike < 2 or 2 * recurring < with_repeats:  # a row of texts below the header may repeat some names
-        return len(numbers) == len(first)
+        return all(map(_NUMBER.fullmatch, first))
     return recurring > 1 or fitting > 0
-
-
-def _is_counting(cells: Row) -> bool:
-    """Return whether cells are whole numbers, one after the other."""
-    if len(cells) < MIN_COLUMNS or not all(cell.strip().isdecimal() and len(cell) < _MAX_DIGITS for cell in cells):
-        return False
-    return [int(cell) for cell in cells] == list(range(int(cells[0]), int(cells[0]) + len(cells)))
 
 
 # How rows are written
@@ -282,30 +230,25 @@ def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dial
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
     names, notes = name_columns(first, rows, where)
-    headless = names != first and all(cell.strip() for cell in first)
     padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
     names = [name.strip() for name in names] if padded else names
-    (width, *others), n_names = {len(row) for row in rows or [first]}, len(names)
-    if not others and width < n_names:
-        notes.append(f"All rows of {where} end before the column {names[width]!r}: it and those behind it are empty.")
-    else:
-        width = n_names + (not others and width == n_names + 1 and not any(row[-1].strip() for row in rows))
     if any(top != bottom for _, top, bottom in records[1:]):  # look for open quotes also in columns that are not read
-        places = {name: place for place, name in enumerate(names)}
-        columns = {name: [row[at] if at < len(row) else "" for row in rows] for name, at in places.items()}
-        check_quotes({name: pa.array(column) for name, column in columns.items()}, names, delimiter, where)
+        columns = {}
+        for place, name in enumerate(names):
+            columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows])
+        check_quotes(columns, names, delimiter, where)
     return Dialect(
         names,
         delimiter,
-        skip=bool(separator) + n_lines + (begin - 1 if headless else last),
-        width=width,
-        decimal_comma=delimiter != "," and _has_decimal_commas(rows[:_DECIMAL_ROWS]),
-        remarks=(*describe_margins(above, (), where), *notes),
+        skip=bool(separator) + n_lines + (begin - 1 if notes else last),
+        trailing={len(row) for row in rows} == {len(names) + 1} and not any(row[-1].strip() for row in rows),
         padded=padded,
+        decimal_comma=delimiter != "," and _has_decimal_commas(rows[:_DECIMAL_ROWS]),
+        remarks=[*describe_above(above, where), *notes],
     )
 
 
-def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[list[str]], int]:
+def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[Row], int]:
     """Return the rows before the header, and how many lines they are."""
     marks = tuple(dict.fromkeys((preferred, *_DELIMITERS[:-1])))
     for mark in marks:
@@ -338,7 +281,7 @@ def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
     return chosen
 
 
-def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+def _has_decimal_commas(rows: Sequence[Row]) -> bool:
     """Return whether some column has numbers with a decimal comma, and none has other numbers with commas."""
     found = False
     for place in range(max(map(len, rows), default=0)):
@@ -353,38 +296,17 @@ def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
     return found
 
 
-def _find_notes(path: Path, dialect: Dialect, encoding: str) -> tuple[int | None, list[list[str]]]:
-    """Return the byte where the rows of a table end, if there are notes behind them, and these."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(max(size - _TAIL_BYTES, 0))
-        tail = file.read()
-    if b"\0" in tail or dialect.delimiter == " ":
-        return None, []
-    lines = tail.rstrip().splitlines(keepends=True)
-    begin = dialect.skip if len(tail) == size else 1
-    quotes = [place for place, line in enumerate(lines) if line.count(b'"') % 2]  # a field may go on behind these
-    begin = max(begin, quotes[-1] + 1) if quotes else begin
-    texts = [line.decode(encoding, "replace") for line in lines[begin:]]
-    rows = [next(csv.reader([text], delimiter=dialect.delimiter), []) for text in texts]
-    count = count_below(rows)
-    if not count:
-        return None, []
-    return size - len(tail) + sum(map(len, lines[:-count])), rows[-count:]
-
-
 # Rows
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A text file, and how it is written; the remarks grow when it is read. It may end before its last bytes."""
+    """A text file, and how it is written; the remarks grow when it is read."""
 
     path: Path
     encoding: str
     dialect: Dialect
     remarks: list[str]
-    end: int | None
 
     def read(self, asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         """Return some columns, or the first rows of them; the remarks are for those who read all."""
@@ -400,7 +322,7 @@ class _Text:
     def stream(self, asked: Sequence[str], size: int = 0, *, whole: bool = False) -> Iterator[dict[str, Any]]:
         """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""
         before, where = 0, str(self.path)
-        for read in (partial(self._read_evenly, size=size, whole=whole), self._fill):
+        for read in (partial(self._read_evenly, size=size, whole=whole), self._fill_rows):
             batches = read(asked, before)
             try:
                 while (columns := self._guard(partial(next, batches, None))) is not None:
@@ -420,20 +342,18 @@ class _Text:
 
         if self.dialect.delimiter == " ":
             raise _RaggedError
-        fields = dict.fromkeys([*self.dialect.names, "\0"][: self.dialect.width])
-        names = [name for name in asked if name in fields] or list(fields)[:1]  # rows may end before some columns
         options = (
             pacsv.ReadOptions(
                 block_size=size or _BLOCK_BYTES,
                 use_threads=not size,
-                column_names=list(fields),
+                column_names=[*self.dialect.names, *["\0"] * self.dialect.trailing],
                 skip_rows=self.dialect.skip,
                 encoding="utf8" if self.encoding.startswith("utf-8") else self.encoding,
             ),
             pacsv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
             pacsv.ConvertOptions(
-                include_columns=names,
-                column_types={name: pa.string() for name in names},
+                include_columns=list(asked),
+                column_types={name: pa.string() for name in asked},
                 strings_can_be_null=False,
                 check_utf8=False,  # it is checked later, where the row can be named
             ),
@@ -441,22 +361,46 @@ class _Text:
         try:
             with self._open() as source:
                 for batch in [pacsv.read_csv(source, *options)] if whole else pacsv.open_csv(source, *options):
-                    yield {name: batch[name] if name in fields else pa.repeat("", batch.num_rows) for name in asked}
+                    yield {name: batch[name] for name in asked}
         except pa.ArrowInvalid as error:
             if _OTHER_WIDTH.search(str(error)):
                 raise _RaggedError from error
             raise
 
-    def _fill(self, asked: Sequence[str], before: int) -> Iterator[dict[str, Any]]:
-        """Yield columns in which short rows are filled up, from behind some rows on."""
+    def _fill_rows(self, asked: Sequence[str], before: int) -> Iterator[dict[str, Any]]:
+        """Yield columns of the rows behind those that were read ``before``.
+
+        Fields that a row lacks are empty, which is counted in the remarks; a row with too many fields is refused.
+        """
+        names, where = self.dialect.names, str(self.path)
+        n_rows, width, short = 0, len(names), []
         with self._open() as source, io.TextIOWrapper(source, with_mark(self.encoding), newline="") as lines:
-            yield from fill_rows(lines, self.dialect, asked, str(self.path), self.remarks, skip=before)
+            records = _split_rows(islice(lines, self.dialect.skip, None), self.dialect.delimiter)
+            while chunk := _take_records(records, where, n_rows):
+                for row, (fields, line, _) in enumerate(chunk, start=n_rows + 1):
+                    which = f"row {row:,} (line {self.dialect.skip + line:,})" if len(fields) != width else ""
+                    if any(field.strip() for field in fields[width:]):
+                        raise _too_long(f"{where}: {which}", fields, width, self.dialect.delimiter)
+                    if len(fields) < width:
+                        short.append(which)
+                rows = [fields for fields, _, _ in chunk[max(before - n_rows, 0) :]]
+                n_rows += len(chunk)
+                columns = {}
+                for name in asked if rows else ():
+                    place = names.index(name)
+                    columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows], pa.string())
+                if columns:
+                    yield columns
+        if short:
+            message = (
+                f"{len(short):,} of {n_rows:,} rows of {where} {'has' if len(short) == 1 else 'have'} fewer fields than"
+                f" the header, the first is {short[0]}: the last ones are read as empty."
+            )
+            self.remarks.extend([message] if message not in self.remarks else [])
 
     def _open(self) -> Any:
-        if find_packing(self.path):
-            return open_for_threads(self.path)
-        file = pa.OSFile(os.fspath(self.path))
-        return nullcontext(file if self.end is None else file.get_stream(0, self.end))
+        packed = find_packing(self.path)
+        return open_for_threads(self.path) if packed else nullcontext(pa.OSFile(os.fspath(self.path)))
 
     def _guard(self, read: Callable[[], Any]) -> Any:
         try:
@@ -497,48 +441,7 @@ def _split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
             yield fields, first, last
 
 
-def fill_rows(
-    lines: Iterable[str],
-    dialect: Dialect,
-    asked: Sequence[str],
-    where: str,
-    remarks: list[str],
-    *,
-    skip: int = 0,
-    before: tuple[int, int] = (0, 0),
-) -> Iterator[dict[str, Any]]:
-    """Yield columns of rows, some at a time; fields that a row lacks are empty, which is counted in the remarks.
-
-    A row with too many fields is refused. The first rows can be skipped, where they were read already; or so many rows
-    and lines of the file came ``before`` these lines.
-    """
-    place_of = {name: place for place, name in enumerate(dialect.names)}
-    records = _split_rows(islice(lines, dialect.skip, None), dialect.delimiter)
-    (n_rows, n_lines), width = before, len(dialect.names)
-    n_short, first_short = 0, ""
-    while chunk := _take_rows(records, where, n_rows):
-        for place in [place for place, record in enumerate(chunk) if len(record[0]) != width]:
-            fields, line, _ = chunk[place]
-            which = f"row {n_rows + place + 1:,} (line {n_lines + dialect.skip + line:,})"
-            if any(field.strip() for field in fields[width:]):
-                raise _too_long(f"{where}: {which}", fields, width, dialect.delimiter)
-            if len(fields) < width:
-                n_short, first_short = n_short + 1, first_short or which
-        rows = [fields for fields, _, _ in chunk[max(before[0] + skip - n_rows, 0) :]]
-        n_rows += len(chunk)
-        if rows:
-            places = [(name, place_of[name]) for name in asked]
-            cells = {name: [row[place] if place < len(row) else "" for row in rows] for name, place in places}
-            yield {name: pa.array(column, pa.string()) for name, column in cells.items()}
-    message = (
-        f"{n_short:,} of {n_rows:,} rows of {where} {'has' if n_short == 1 else 'have'} fewer fields than the header,"
-        f" the first is {first_short}: the last ones are read as empty."
-    )
-    if n_short and message not in remarks:
-        remarks.append(message)
-
-
-def _take_rows(records: Iterator[Record], where: str, before: int) -> list[Record]:
+def _take_records(records: Iterator[Record], where: str, before: int) -> list[Record]:
     taken: list[Record] = []
     try:
         with _long_fields():
@@ -549,7 +452,7 @@ def _take_rows(records: Iterator[Record], where: str, before: int) -> list[Recor
     return taken
 
 
-def _too_long(which: str, fields: list[str], width: int, delimiter: str) -> InputError:
+def _too_long(which: str, fields: Row, width: int, delimiter: str) -> InputError:
     text, mark = delimiter.join(fields), _MARK_NAMES.get(delimiter, repr(delimiter))
     return InputError(
         f"{which} has {len(fields)} fields, but there are {width} columns:"
@@ -562,10 +465,7 @@ def check_quotes(
     columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
 ) -> None:
     """Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns."""
-
-    @cache
-    def list_values(name: str) -> set[str]:
-        return set(columns[name].unique().to_pylist())
+    list_values = cache(lambda name: set(columns[name].unique().to_pylist()))
 
     def is_row(line: str, own: str) -> bool:
         cells = [(name, cell) for name, cell in zip(names, line.split(delimiter), strict=True) if cell.strip()]

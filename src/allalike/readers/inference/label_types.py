@@ -351,7 +351,7 @@ def _order_the_same(labels: _Labels, ranking: Any) -> bool:
     """Return whether the labels of each task order the same items."""
     for column, tasks in labels.parts:
         try:
-            codes, orders = ranking.read(column)
+            codes, orders = column.parsed(ranking._parse)
         except LabelError:
             return False
         items: dict[int, frozenset[object]] = {}

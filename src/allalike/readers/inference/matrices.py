@@ -57,7 +57,7 @@ def find_matrix(sample: TableSample) -> Matrix | None:
     ['Anna', 'Bob']
     """
     filled = [column for column in sample.columns if column.n_filled]
-    cells = max(_list_same_classes(filled), _list_numbered(filled), _list_same_range(filled), key=len)
+    cells = max(_list_same_classes(filled), _list_same_range(filled), key=len)
     if len(cells) < _MIN_COLUMNS or 2 * len(cells) < len(sample.names):
         cells = _find_two(sample)
     if not cells:
@@ -86,42 +86,29 @@ def _list_same_stem(names: Sequence[str]) -> list[str]:
     return [name for name in names if _stem(name) == usual] if number >= _MIN_COLUMNS else []
 
 
-def _list_numbered(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return numbered columns, such as q1 and q2, if most of them contain fractions or values of the others."""
-    names = _list_same_stem([column.name for column in columns])
-    numbered = [column for column in columns if column.name in names]
-    usual = sorted(column.n_present for column in numbered)[len(numbered) // 2] if numbered else 0
-    alike = [column for column in numbered if usual <= 3 * column.n_present <= 9 * usual]
-    sharing = _list_same_values(alike, 0.5)
-    fitting = sum(column.kind == "number" or column.name in sharing for column in numbered)
-    return names if fitting > _MOST * len(numbered) else []
-
-
 def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the columns with a few classes in common."""
-    return _list_same_values([column for column in columns if _has_classes(column)], _MOST, _MAX_CLASSES)
-
-
-def _list_same_values(columns: Sequence[ColumnSample], least: float, most: float = np.inf) -> list[str]:
-    """Return the columns with at least a share of cells whose values others have, if these values are not too many."""
+    """Return the columns with a few classes in common, of which most of their cells have one."""
+    columns = [column for column in columns if column.kind != "date" and column.n_present <= _MAX_CLASSES]
     counts = Counter(value for column in columns for value in _list_values(column))
     common = {value for value, count in counts.items() if count > 1}
-    return [each.name for each in columns if len(common) <= most and _measure_share(each, common) >= least]
+    if len(common) > _MAX_CLASSES:
+        return []
+    return [column.name for column in columns if _measure_share(column, common) >= _MOST]
 
 
 def _list_same_range(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the columns of numbers whose median is in the range of most others; whole ones may be ids as well."""
-    numeric = [column for column in columns if column.is_numeric]
-    if 2 * sum(column.kind == "number" for column in numeric) < max(len(numeric), 1):
-        return []
-    numbers = [column.numbers[~np.isnan(column.numbers)] for column in numeric]
+    """Return the columns of numbers whose median is in the range of most others.
+
+    Whole numbers may be ids as well, unless their columns are numbered, such as q1 and q2.
+    """
+    columns = [column for column in columns if column.is_numeric]
+    if 2 * sum(column.kind == "number" for column in columns) < max(len(columns), 1):
+        numbered = _list_same_stem([column.name for column in columns])
+        columns = [column for column in columns if column.name in numbered]
+    numbers = [column.numbers[~np.isnan(column.numbers)] for column in columns]
     ranges = [(own.min(), own.max()) for own in numbers]
     within = [sum(low <= np.median(own) <= high for low, high in ranges) for own in numbers]
-    return [column.name for column, count in zip(numeric, within, strict=True) if count > _MOST * len(numeric)]
-
-
-def _has_classes(column: ColumnSample) -> bool:
-    return column.kind != "date" and column.n_present <= _MAX_CLASSES
+    return [column.name for column, count in zip(columns, within, strict=True) if count > _MOST * len(columns)]
 
 
 def _list_values(column: ColumnSample) -> set[str]:

@@ -25,7 +25,6 @@ from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYM, is_aside, rate_name
 from allalike.readers.formats.source import value_type
 from allalike.readers.inference.samples import TableSample
-from allalike.readers.sources import with_constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -173,7 +172,7 @@ def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
     if kind is None:
         return table
     roles = {"worker": worker, "task": BALLOTS, "label": label}
-    return with_constant(table, BALLOTS, ELECTION, roles=roles, domain=kind, says=[_ONE_TASK])
+    return table.with_constant(BALLOTS, ELECTION, roles=roles, domain=kind, says=[_ONE_TASK])
 
 
 def _find_name(names: Sequence[str], pattern: re.Pattern[str], taken: Any) -> str:

@@ -8,34 +8,65 @@ from typing import TYPE_CHECKING, Any
 from allalike._core.system.json_text import parse_json
 from allalike.readers.column_names import rate_name
 from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text, load_records
-from allalike.readers.tools.frame import Answer, Export, mark, record_tool
+from allalike.readers.tools.frame import REGIONS, Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Record = dict[str, Any]
 
+_SHAPES = {  # by a field that only these marks have
+    "start": "spans",
+    "start_offset": "spans",
+    "startOffset": "spans",
+    "width": "boxes",
+    "points": "polygons",
+    "x": "points",
+}
+_FORMS = {"entities": "spans", "boundingBoxes": "boxes", "labels": "choices"}  # of answers to a form
 _BOX = (("x", "left"), ("y", "top"), ("width",), ("height",))
 _START, _END = ("start", "start_offset", "startOffset"), ("end", "end_offset", "endOffset")
 
 
-def _read_mark(kind: str, shape: Any, label: Any) -> Any:
-    """Return a mark with its class: a span as [start, end, class], a box, point or outline as an object."""
+def _read_label(value: Any) -> tuple[Any, str]:
+    """Return what was answered as a label, and its kind: choices, a number, a ranking, or marks."""
+    if not isinstance(value, dict | list):
+        return ((value,), "choices") if isinstance(value, str) else (value, "numbers")
+    if isinstance(value, list):
+        if not value or not all(isinstance(item, dict) for item in value):
+            return tuple(value), "choices"
+        if "rank" in value[0]:
+            return [item["value"] for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
+        kinds, marks = zip(*(_read_mark(item, get(item, "label")) for item in value), strict=True)
+        return list(marks), kinds[0]
+    for key, kind in _FORMS.items():
+        if key in value:
+            label, _ = _read_label(get_list(value, key))
+            return label if kind == "choices" else list(label), kind
+    if "label" in value:
+        return (value["label"],), "choices"
+    if not value or not all(isinstance(chosen, bool) for chosen in value.values()):
+        raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, value))}")
+    if set(value) == {"on"}:  # one box to tick
+        return (str(value["on"]).lower(),), "choices"
+    return tuple(name for name, chosen in value.items() if chosen), "choices"
+
+
+def _read_mark(shape: Any, label: Any) -> tuple[str, Any]:
+    """Return the kind of a mark, and the mark: a span as [start, end, class], all others as objects with a class."""
+    fields = () if isinstance(shape, list) else [key for key in _SHAPES if get(shape, key) is not None]
+    kind = "polygons" if isinstance(shape, list) else _SHAPES[fields[0]] if fields else "spans"
     if kind == "spans":
-        return [get_number(shape, *_START), get_number(shape, *_END), label]
+        name = None if label is None else str(label)
+        return kind, [get_number(shape, *_START), get_number(shape, *_END), name]
     if kind == "boxes":
-        return mark(label, bbox=[get_number(shape, *side) for side in _BOX])
+        return kind, mark(label, bbox=[get_number(shape, *side) for side in _BOX])
     if kind == "points":
-        return mark(label, x=get_number(shape, "x"), y=get_number(shape, "y"))
-    outline = get_list(shape.get("points", shape) if isinstance(shape, dict) else shape)
+        return kind, mark(label, x=get_number(shape, "x"), y=get_number(shape, "y"))
+    outline = get_list(shape["points"] if isinstance(shape, dict) else shape)
     if all(isinstance(point, dict) for point in outline):
         outline = [[get_number(point, "x"), get_number(point, "y")] for point in outline]
-    return mark(label, points=outline)
-
-
-def _read_choice(value: Any, otherwise: str) -> tuple[Any, str]:
-    """Return a text as a choice, and a number as it is, each with its kind."""
-    return ((value,), "choices") if isinstance(value, str) else (value, otherwise)
+    return kind, mark(label, points=outline)
 
 
 # Argilla.
@@ -77,7 +108,7 @@ def argilla(export: Export) -> Iterator[Answer]:
                 if status in ("discarded", "draft", "missing"):
                     export.leave_out(f"responses that are {status}")
                     continue
-                label, kind = _read_response(value)
+                label, kind = _read_label(value)
                 worker = export.worker(get(response, "user_id", "username", "user", "annotator"))
                 yield Answer(worker, f"{prefix}{number}" if task is None else task, label, question, kind)
 
@@ -101,17 +132,6 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
             states += ["submitted"] * (len(users) - len(states))
             for value, user, status in zip(get_list(values), users, states, strict=False):
                 yield question.removesuffix(_RESPONSES), value, {"user_id": user, "status": status}
-
-
-def _read_response(value: Any) -> tuple[Any, str]:
-    """Return a response as a label: a class, several, a number, a text, a ranking or spans."""
-    if not isinstance(value, list):
-        return _read_choice(value, "ratings")
-    if not value or not all(isinstance(item, dict) for item in value):
-        return tuple(value), "choices"
-    if all("start" in item for item in value):
-        return [_read_mark("spans", item, item.get("label")) for item in value], "spans"
-    return [item["value"] for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
 
 
 # Prodigy.
@@ -164,11 +184,7 @@ def _read_marks(record: Record) -> tuple[Any, str]:
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(get_list(record, "accept")), "choices"
     if manual or (not view and any("token_start" in str(span) for span in spans)):
-        marks = []
-        for span in spans:  # of a text or a sound, or marks on a picture
-            kind = "boxes" if get(span, "width") is not None else "polygons" if get(span, "points") else "spans"
-            marks.append(_read_mark(kind, span, get(span, "label")))
-        return marks, "spans"
+        return [_read_mark(span, get(span, "label"))[1] for span in spans], "spans"
     if view == "text_input" or (not view and record.get("user_input") is not None):
         return record.get("user_input"), "texts"
     return None, ""
@@ -244,20 +260,17 @@ def _read_annotation(item: Any) -> tuple[str, Any]:
     if isinstance(item, list):
         start, end, label = item
         return "spans", [get_number(start), get_number(end), str(label)]
-    if not isinstance(item, dict):
-        return "classes", item
-    kinds = {"start_offset": "spans", "width": "boxes", "points": "polygons", "text": "text"}
-    kind = next((kind for key, kind in kinds.items() if key in item), "classes")
-    if kind == "text":
-        return kind, get_text(item, "text")
-    label = item["label"]
-    return kind, label if kind == "classes" else _read_mark(kind, item, str(label) if kind == "spans" else label)
+    if isinstance(item, dict) and "text" in item:
+        return "text", get_text(item, "text")
+    if isinstance(item, dict) and not _SHAPES.keys().isdisjoint(item):
+        return _read_mark(item, item["label"])
+    return "classes", item["label"] if isinstance(item, dict) else item
 
 
 # Labelbox.
 
 _NAME = ("name", "title", "value")
-_OBJECTS = {"boxes": ("bounding_box", "bbox"), "polygons": ("polygon",), "points": ("point",), "spans": ("location",)}
+_OBJECTS = ("bounding_box", "bbox", "polygon", "point", "location")
 
 
 @record_tool("labelbox", "Labelbox", lambda peek: peek.has("data_row", "projects"))
@@ -277,33 +290,28 @@ def labelbox(export: Export) -> Iterator[Answer]:
                 worker = export.worker(get(get(label, "label_details"), "created_by"))
                 export.see(worker, task)
                 for question, answer in _read_labels(export, get(label, "annotations")).items():
-                    yield Answer(worker, task, answer, question, question if question in _OBJECTS else "choices")
+                    yield Answer(worker, task, answer, question, question if question in REGIONS else "choices")
 
 
 def _read_labels(export: Export, annotations: Any) -> Record:
-    """Return the answers to the questions that a label answers."""
-    labels = {str(get(item, *_NAME)): _read_classification(item) for item in get_list(annotations, "classifications")}
+    """Return the answers to the questions that a label answers: one choice, several, a text, or regions."""
+    labels: Record = {}
+    for item in get_list(annotations, "classifications"):
+        several, one = get(item, "checklist_answers", "answers"), get(item, "radio_answer", "answer")
+        if several is None and one is None:
+            label = get_text(get(item, "text_answer"), "content", default=None)
+        else:
+            label = tuple(str(get(answer, *_NAME)) for answer in ([one] if several is None else several))
+        labels[str(get(item, *_NAME))] = label
     regions: dict[str, list[Any]] = {}
     for item in get_list(annotations, "objects"):
-        shapes = {kind: get(item, *keys) for kind, keys in _OBJECTS.items()}
-        kind = next((kind for kind, shape in shapes.items() if shape is not None), None)
-        if kind is None:
+        shape = get(item, *_OBJECTS)
+        if shape is None:
             export.leave_out("objects of other kinds, such as masks")
         else:
-            name = get(item, *_NAME)
-            regions.setdefault(kind, []).append(_read_mark(kind, shapes[kind], str(name) if kind == "spans" else name))
+            kind, region = _read_mark(shape, get(item, *_NAME))
+            regions.setdefault(kind, []).append(region)
     return {**labels, **regions}
-
-
-def _read_classification(item: Any) -> Any:
-    """Return one choice, several, or a text."""
-    several = get(item, "checklist_answers", "answers")
-    if several is not None:
-        return tuple(str(get(answer, *_NAME)) for answer in several)
-    one = get(item, "radio_answer", "answer")
-    if one is not None:
-        return (str(get(one, *_NAME)),)
-    return get_text(get(item, "text_answer"), "content", default=None)
 
 
 # SageMaker Ground Truth and Amazon A2I.
@@ -311,13 +319,6 @@ def _read_classification(item: Any) -> Any:
 _LISTS = ("answers", "humanAnswers", "annotations")
 _ALL = "annotationsFromAllWorkers"
 _CONTENT = ("answerContent", "annotationData")
-
-
-def _list_answers(record: Record) -> list[Any]:
-    """Return the answers of a record, in lists of its own or of its fields."""
-    lists = [record.get(key) for key in _LISTS]
-    lists += [value.get(_ALL) for value in record.values() if isinstance(value, dict)]
-    return [item for items in lists if isinstance(items, list) for item in items]
 
 
 @record_tool(
@@ -336,27 +337,11 @@ def ground_truth(export: Export) -> Iterator[Answer]:
         default = folder if folder.isdecimal() else path.name.split(".")[0]
         for record in export.each(load_records(path), path):
             task = get(record, "datasetObjectId", "humanLoopName", "source-ref", "source", "id") or default
-            for response in _list_answers(record):
+            lists = [record.get(key) for key in _LISTS]
+            lists += [value.get(_ALL) for value in record.values() if isinstance(value, dict)]
+            for response in (item for items in lists if isinstance(items, list) for item in items):
                 content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
                 content = parse_json(content) if isinstance(content, str) else content
                 for question, value in (content or {}).items():
-                    yield Answer(export.worker(get(response, "workerId")), task, *_read_field(question, value))
-
-
-def _read_field(question: str, value: Any) -> tuple[Any, str, str]:
-    """Return the label in a field of the form, the question, and the kind of label."""
-    if not isinstance(value, dict):
-        label, kind = _read_choice(value, "numbers")
-        return label, question, kind
-    for key, kind in (("entities", "spans"), ("boundingBoxes", "boxes")):
-        if key in value:
-            return [_read_mark(kind, item, get(item, "label")) for item in get_list(value, key)], question, kind
-    if "labels" in value:
-        return tuple(get_list(value, "labels")), question, "choices"
-    if "label" in value:
-        return (value["label"],), question, "choices"
-    if value and all(isinstance(chosen, bool) for chosen in value.values()):  # boxes to tick, or one of several
-        if set(value) == {"on"}:
-            return (str(value["on"]).lower(),), question, "choices"
-        return tuple(name for name, chosen in value.items() if chosen), question, "choices"
-    raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, value))}")
+                    label, kind = _read_label(value)
+                    yield Answer(export.worker(get(response, "workerId")), task, label, question, kind)

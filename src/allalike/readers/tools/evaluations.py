@@ -85,50 +85,46 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
         groups = _group(export, read(export))
         cases = [case for some in groups.values() for case in some]
         several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
-
-        def answer(question: str, case: Case, *, by_judge: bool = False) -> Answer:
-            parts = [*([case.suite] if suites else []), case.item, *([case.model] if by_judge and several else [])]
-            task = " | ".join(map(str, parts)) if len(parts) > 1 else case.item
-            more = {"sample": case.sample, **({"gold": case.known} if case.way == _ANSWER else {})}
-            kind = "numbers" if isinstance(case.label, int | float) else "classes"
-            return Answer(case.judge if by_judge else case.model, task, case.label, question, kind, **more)
-
         for (way, aspect), those in groups.items():
             judges, about = {case.judge for case in those}, f": {aspect}" if aspect else ""
             if way == _ANSWER and not (several and _are_comparable(those)):
                 continue
             for case in those:
-                if way == _ANSWER or len(judges) == 1:
-                    yield answer(f"{'answers' if way == _ANSWER else 'scores'}{about}", case)
-                    continue
-                yield answer(f"judges{about}", case, by_judge=True)
-                if several:
-                    yield answer(f"scores: {f'{aspect} by {case.judge}'.strip()}", case)
+                item = f"{case.suite} | {case.item}" if suites else case.item
+                kind = "numbers" if isinstance(case.label, int | float) else "classes"
+                by_model = [f"{'answers' if way == _ANSWER else 'scores'}{about}"]
+                if way == _VERDICT and len(judges) > 1:
+                    task = f"{item} | {case.model}" if several else item
+                    yield Answer(case.judge, task, case.label, f"judges{about}", kind, sample=case.sample)
+                    by_model = [f"scores: {f'{aspect} by {case.judge}'.strip()}"] if several else []
+                known = {"gold": case.known} if way == _ANSWER else {}
+                for question in by_model:
+                    yield Answer(case.model, item, case.label, question, kind, sample=case.sample, **known)
 
     return read_answers
 
 
 def _group(export: Export, cases: Iterable[Case]) -> Groups:
     """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
-    by_way: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    by_way: Groups = defaultdict(list)
     for case in cases:
         if case.label is None:
             export.leave_out("cases without a verdict")
         else:
             by_way[case.way, case.aspect].append(case)
-    groups: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    groups: Groups = defaultdict(list)
     for (way, aspect), those in by_way.items():
         those.sort(key=lambda case: case.sample)
         numbers = [case for case in those if isinstance(case.label, int | float)]
         words = [case for case in those if not isinstance(case.label, int | float)]
         if way == _ANSWER:
             groups[way, aspect] += those
-        elif way == _SCORE and any(case.label not in (0, 1) for case in those):  # they say more than verdicts do
-            groups[_VERDICT, f"{aspect} score".strip()] += those
         elif way == _VERDICT:
             groups[way, aspect] += words or numbers
             if words and numbers:
                 groups[way, f"{aspect} numbers".strip()] += numbers
+        elif any(case.label not in (0, 1) for case in those):  # scores that say more than verdicts do
+            groups[_VERDICT, f"{aspect} score".strip()] += those
     return groups
 
 
@@ -222,11 +218,7 @@ def _find_place(target: Any, record: Any) -> int | None:
 # DeepEval.
 
 
-def _is_deepeval(peek: Peek) -> bool:
-    return peek.has("*.metricsData") or peek.has("testRunData.*.metricsData")
-
-
-@record_tool("deepeval", "DeepEval", _is_deepeval)
+@record_tool("deepeval", "DeepEval", lambda peek: any(peek.has(f"{at}*.metricsData") for at in ("", "testRunData.")))
 @logged
 def deepeval(export: Export) -> Iterator[Case]:
     """Read test runs: metrics that models measure (JSON).
@@ -254,12 +246,14 @@ def deepeval(export: Export) -> Iterator[Case]:
 _RESULTS = ("", "results.", "results.results.")  # where results stand in a file
 
 
-def _is_promptfoo(peek: Peek) -> bool:
-    places = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name in ("promptIdx", "provider")]
-    return peek.has("results.version", "results.timestamp") or any(peek.has(*each) for each in places)
+_VERDICTS = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name in ("promptIdx", "provider")]
 
 
-@record_tool("promptfoo", "promptfoo", _is_promptfoo)
+@record_tool(
+    "promptfoo",
+    "promptfoo",
+    lambda peek: peek.has("results.version", "results.timestamp") or any(peek.has(*each) for each in _VERDICTS),
+)
 @logged
 def promptfoo(export: Export) -> Iterator[Case]:
     """Read results of assertions and of models that grade (JSON, JSONL).
@@ -280,7 +274,10 @@ def promptfoo(export: Export) -> Iterator[Case]:
         for result in export.each(results, path, "result"):
             model, prompt = _name_provider(result) or "model", result.get("promptIdx")
             model = f"{model} prompt {prompt}" if several and prompt is not None else model
-            item = tests.setdefault(_describe_test(result), get(result, "testIdx", "id"))
+            test, variables = result.get("testCase"), result.get("vars")
+            description = test.get("description") if isinstance(test, dict) else None
+            same = [variables, description] if variables or description else result.get("testIdx")
+            item = tests.setdefault(json.dumps(same, sort_keys=True), get(result, "testIdx", "id"))
             samples[model, item] += 1
             yield from _read_result(export, result, Case(model, item, sample=samples[model, item]))
 
@@ -289,14 +286,6 @@ def _name_provider(value: Any) -> str:
     """Return the label or the id of the provider, which may be the provider itself."""
     provider = get(value, "provider")
     return str((get(provider, "label", "id") if isinstance(provider, dict) else provider) or "")
-
-
-def _describe_test(result: Any) -> str:
-    """Return what distinguishes a test from others, but not from its repetitions."""
-    test, variables = result.get("testCase"), result.get("vars")
-    description = test.get("description") if isinstance(test, dict) else None
-    known = variables or description
-    return json.dumps([variables, description] if known else result.get("testIdx"), sort_keys=True)
 
 
 def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
@@ -352,9 +341,10 @@ def inspect(export: Export) -> Iterator[Case]:
     """
     export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
     cases = [case for path in export.paths for case in _read_log(export, path)]
-    words = {case.label for case in cases if case.way == _VERDICT and isinstance(case.label, str)}
+    verdicts = [case for case in cases if case.way == _VERDICT]
+    graded = {case.label for case in verdicts if isinstance(case.label, str)} <= _GRADES
     for case in cases:
-        refused = case.way == _VERDICT and case.label == _NO_ANSWER and words <= _GRADES
+        refused = graded and case.way == _VERDICT and case.label == _NO_ANSWER
         yield case._replace(label=None) if refused else case
 
 
@@ -580,10 +570,6 @@ def mt_bench(export: Export) -> Iterator[Answer]:
         games = _GAMES if any(key in record for key in _GAMES) else ("winner",)
         winners = [get_text(record, key, default="error") for key in games]
         export.leave_out("games without a winner", winners.count("error"))
-        signs = {
-            models[0]: 1,
-            models[1]: -1,
-            **{name: sign for each in _PAIRS for name, sign in zip(each, (1, -1), strict=True)},
-        }
+        signs = {models[0]: 1, models[1]: -1, **_SIDES}
         votes = [None if winner == "error" else signs.get(winner, 0) for winner in winners]
         yield from _answer(export, worker, task, votes, {1: models[0], -1: models[1], 0: "tie"}, question="winner")

@@ -115,7 +115,7 @@ class SurveyTool(Tool):
 
     def open(self, paths: Sequence[Path], files: Files) -> Source:
         """Open exports as one table: answers of people to questions, and columns that are no questions beside them."""
-        form = _join([_read_form(path, files, self.reader, several=len(paths) > 1) for path in paths])
+        form = _read_form(paths, files, self.reader)
         worker = next((name for name in form.names if _code(name) in self.ids), None)
         worker = worker if self.ids else self.find_person(form)
         reasons = {name: self.find_reason(form, name) for name in form.names if name != worker}
@@ -203,31 +203,29 @@ def survey_tool(name: str, title: str, **more: Any) -> Callable[[Callable[[Form]
     return lambda prepare: SurveyTool.made_of(name, title, prepare, **more)
 
 
-def _read_form(path: Path, files: Files, prepare: Callable[[Form], None], *, several: bool) -> Form:
-    names, *rows = _read_rows(path, files)
-    form = Form(str(path), names, rows)
-    prepare(form)
-    form.names = _number_twice(form.names)
-    if not form.rows:
-        raise InputError(f"{path} has questions, but no answers.")
-    form.numbers = [f"{path.stem} {number}" if several else str(number) for number in range(1, len(form.rows) + 1)]
-    return form
-
-
-def _join(forms: Sequence[Form]) -> Form:
-    """Put forms one below the other; a question that a form does not have is open."""
+def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], None]) -> Form:
+    """Read forms, and put them one below the other; a question that a form does not have is open."""
+    forms = []
+    for path in paths:
+        names, *rows = _read_rows(path, files)
+        form = Form(str(path), names, rows)
+        prepare(form)
+        form.names = _number_twice(form.names)
+        if not form.rows:
+            raise InputError(f"{path} has questions, but no answers.")
+        form.numbers = [f"{path.stem} {n}" if len(paths) > 1 else str(n) for n in range(1, len(form.rows) + 1)]
+        forms.append(form)
     if len(forms) == 1:
         return forms[0]
-    names = list(dict.fromkeys(name for form in forms for name in form.names))
-    return Form(
-        f"{forms[0].where} and {len(forms) - 1} more",
-        names,
-        [list(row) for form in forms for row in zip(*map(form.cells, names), strict=True)],
-        [number for form in forms for number in form.numbers],
-        list(dict.fromkeys(remark for form in forms for remark in form.remarks)),
-        {name: text for form in forms for name, text in form.texts.items()},
-        {name for form in forms for name in form.aside},
-    )
+    joined = Form(f"{paths[0]} and {len(forms) - 1} more", [], [])
+    joined.names = list(dict.fromkeys(name for form in forms for name in form.names))
+    for form in forms:
+        joined.rows += [list(row) for row in zip(*map(form.cells, joined.names), strict=True)]
+        joined.numbers += form.numbers
+        joined.remarks += [remark for remark in form.remarks if remark not in joined.remarks]
+        joined.texts |= form.texts
+        joined.aside |= form.aside
+    return joined
 
 
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
@@ -318,19 +316,18 @@ def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
     return (enough and 2 * len(different) > len(given)) or (words >= _LONG_WORDS and 3 * len(different) > len(given))
 
 
-def find_instructed(text: str, answers: Iterable[str]) -> str | None:
+def find_instructed(text: str, answers: Collection[str]) -> str | None:
     """Return the answer that an attention check asks for, if it is one of those that were given."""
     if not _CHECK.search(text):
         return None
-    rests = [_LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold() for verb in _VERB.finditer(text)]  # noqa: RUF001
-    asked = [answer for answer in answers if any(_begins(rest, answer.casefold()) for rest in rests)]
-    return max(asked, key=len, default=None)
-
-
-def _begins(text: str, answer: str) -> bool:
-    """Return whether a sentence begins with an answer, and goes on with no more of a phrase."""
-    next_word = re.split(r"\W", text[len(answer) :].lstrip(), maxsplit=1)[0]
-    return text.startswith(answer) and next_word in ("", *_GOES_ON)
+    right = []
+    for verb in _VERB.finditer(text):
+        rest = _LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold()  # noqa: RUF001
+        for answer in answers:
+            next_word = re.split(r"\W", rest[len(answer) :].lstrip(), maxsplit=1)[0]
+            if rest.startswith(answer.casefold()) and next_word in ("", *_GOES_ON):  # which is not part of a phrase
+                right.append(answer)
+    return max(right, key=len, default=None)
 
 
 def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
@@ -515,16 +512,13 @@ def _is_google(tool: Any, peek: Peek) -> bool:
     cells = [cell.strip() for row in rows for cell in row[1:] if cell.strip()]
     measures = all(map(is_number, cells)) and any("." in cell for cell in cells)
     dated = any(row and _TIME.match(row[0]) for row in rows)
-    return asks and dated and not measures and not _is_log(peek.names)
-
-
-def _is_log(names: list[str]) -> bool:
-    """Return whether a table names a worker, a task and a label, and is a log of answers."""
-    try:
-        pick_columns(names, {}, "")
-    except ColumnError:
+    if not (asks and dated) or measures:
         return False
-    return True
+    try:
+        pick_columns(peek.names, {}, "")  # a log of answers names a worker, a task and a label
+    except ColumnError:
+        return True
+    return False
 
 
 @survey_tool("google-forms", "Google Forms", recognises=_is_google)

@@ -46,11 +46,7 @@ class Truth(NamedTuple):
 
     @property
     def classes(self) -> list[Any]:
-        """The classes in the label: several, or one.
-
-        >>> Truth("t1", ("x", "y"), None).classes, Truth("t1", "x", None).classes
-        (['x', 'y'], ['x'])
-        """
+        """The classes in the label: several, or one."""
         several = isinstance(self.label, list | tuple | set | frozenset)
         return list(self.label) if several else [self.label]
 
@@ -89,23 +85,14 @@ class Findings:
                 yield truth, self.originals.get(str(picture)) or Original(picture=str(truth.task)), picture, kind
 
     def part(self, task: Any) -> tuple[Any, str | None]:
-        """Return the picture and the class that a task is about, if each class of a picture is a task of its own.
-
-        >>> Findings("categorical", lambda: iter([])).part("cat.jpg/1")
-        ('cat.jpg/1', None)
-        """
+        """Return the picture and the class that a task is about, if each class of a picture is a task of its own."""
         picture, _, kind = str(task).rpartition("/")
         areas = self.domain == "bitmap" and str(task) not in self.originals and picture in self.originals
         return (picture, kind) if areas else (task, None)
 
 
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
-    """Return the files that a tool wrote; others are gold, or a history, or gone.
-
-    >>> from pathlib import Path
-    >>> find_exports("mturk", [Path("nowhere.csv")])
-    []
-    """
+    """Return the files that a tool wrote; others are gold, or a history, or gone."""
     reader = find(tool, TOOLS, "tool")()
     return [path for path in paths if reader.recognises(Peek(path))]
 
@@ -129,13 +116,7 @@ class Writer(Options, ABC):
     into: ClassVar[str] = ""
 
     def check(self, domain: str | None, inputs: Sequence[Path] = ()) -> None:
-        """Refuse label types that the tool has no form for, and answers that are not its export where it needs that.
-
-        >>> from allalike.result.writers import CocoWriter
-        >>> CocoWriter().check("real")
-        Traceback (most recent call last):
-        allalike.errors.UnsupportedError: Labels of the type real cannot be written for coco. It takes: boxes, bitmap.
-        """
+        """Refuse label types that the tool has no form for, and answers that are not its export where it needs that."""
         if domain is not None and self.kinds and domain not in self.kinds:
             raise UnsupportedError(
                 f"Labels of the type {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
@@ -146,21 +127,15 @@ class Writer(Options, ABC):
             )
 
     def owns(self, name: str) -> bool:
-        """Return whether it may have written a file of this name into its folder.
-
-        >>> from allalike.result.writers import CocoWriter
-        >>> CocoWriter().owns("annotations.json"), CocoWriter().owns("notes.doc")
-        (True, False)
-        """
+        """Return whether it may have written a file of this name into its folder."""
         return any(fnmatchcase(name, pattern) for pattern in self.files)
 
     def need(self, value: T | None, what: str, task: Any) -> T:
         """Return a value that the tool needs; raise an error if the answers do not come with it."""
         if value is None:
             raise UnsupportedError(
-                f"{what} of task {task!r} cannot be found in the files that were read, and {self.name} needs it. Read"
-                " the answers from the export of the tool that showed it, with all that belongs to it, such as the .txt"
-                " files beside the .ann files of brat."
+                f"{what} of task {task!r} is not in the files that were read, but {self.name} needs it. Read answers"
+                " from the export of the tool that showed it, with all its files, such as the .txt files of brat."
             )
         return value
 

@@ -72,8 +72,11 @@ class LabelStudioWriter(Writer):
                 original = findings.originals.get(str(name), Original())
                 truths = {findings.part(truth.task)[1]: truth for truth in group if truth.label is not None}
                 made = [self._make(truths, original, control, findings.model)] if truths else []
-                task = {**_make_task(name, original, control), self.form: made}
-                file.write(mark + json.dumps(task, ensure_ascii=False))
+                shown = original.picture if control.to_name == "image" else original.text
+                task = {key: original.record[key] for key in ("id", "data") if key in original.record}
+                if "data" not in task:  # the task is what was shown, or its name
+                    task = {"data": {control.to_name: str(name) if shown is None else shown}}
+                file.write(mark + json.dumps({**task, self.form: made}, ensure_ascii=False))
                 mark = ",\n"
             file.write("\n]\n" if mark == ",\n" else "[]\n")
 
@@ -155,14 +158,6 @@ def _choose(findings: Findings) -> _Control:
             " them."
         )
     return fitting[0]
-
-
-def _make_task(name: Any, original: Original, control: _Control) -> dict[str, Any]:
-    """Return a task as the project has it, or one that consists of what was shown, or of its name."""
-    if "data" in original.record:
-        return {key: original.record[key] for key in ("id", "data") if key in original.record}
-    shown = original.picture if control.to_name == "image" else original.text
-    return {"data": {control.to_name: str(name) if shown is None else shown}}
 
 
 def _name_size(size: tuple[int, int] | None) -> dict[str, int]:

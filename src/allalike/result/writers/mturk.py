@@ -44,15 +44,15 @@ class MTurkWriter(Writer):
         for path in find_exports(self.name, findings.inputs):
             if (folder / path.name).exists():
                 raise UnsupportedError(f"Two batches are called {path.name}. Rename one of them.")
-            table = _decide(path, findings.blocked)
+            table = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False).fillna("")
+            table = _decide(table, findings.blocked)
             if findings.safe_csv:
                 table = table.map(guard_text).rename(columns=guard_text)
             table.to_csv(folder / path.name, index=False, lineterminator="\n")
 
 
-def _decide(path: Path, blocked: Mapping[Any, Sequence[str]]) -> Any:
+def _decide(batch: Any, blocked: Mapping[Any, Sequence[str]]) -> Any:
     """Return a batch with a decision on each assignment that waits for one."""
-    batch = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False).fillna("")
     names = list(batch.columns)
     worker, status, approve, reject = (
         find_name(names, name) or name for name in ("WorkerId", "AssignmentStatus", "Approve", "Reject")

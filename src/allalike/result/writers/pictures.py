@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from allalike.readers.tools.base import Original
 
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_AREAS = ("polygon", "mask")
 _READ = ("areas", "boxes", "tags")  # the questions of CVAT's own files whose answers can be written
 
 
@@ -145,7 +146,9 @@ class CvatWriter(Writer):
         root = ElementTree.Element("annotations")
         ElementTree.SubElement(root, "version").text = "1.1"
         labels = _put(root, "meta", "task", "labels")
-        only = _find_class(findings) if own else THING
+        pages = map(parse_annotations, find_exports("cvat", findings.inputs) if own else [])
+        drawn = {mark.get("label") for page in pages for mark in page.iterfind(".//image/*") if mark.tag in _AREAS}
+        only = str(drawn.pop()) if len(drawn) == 1 else THING  # the class of all areas
         images: dict[Any, ElementTree.Element] = {}
         for truth, original, picture, kind in findings.found():
             if picture not in images:
@@ -180,14 +183,6 @@ class CvatWriter(Writer):
             yield from [("mask", kind, {"occluded": "0", **drawn, "z_order": "0"})] if pixels.any() else []
         else:
             yield from (("tag", str(label), {}) for label in truth.classes)
-
-
-def _find_class(findings: Findings) -> str:
-    """Return the class of all areas in the files that answers were read from, if it is one."""
-    pages = map(parse_annotations, find_exports("cvat", findings.inputs))
-    marks = [mark for page in pages for mark in page.iterfind(".//image/*") if mark.tag in ("polygon", "mask")]
-    found = {mark.get("label") for mark in marks}
-    return str(found.pop()) if len(found) == 1 else THING
 
 
 def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
