@@ -477,10 +477,11 @@ def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> lis
 
 def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
-    groups = table.list_paths() if table.list_paths is not None else []
+    if table.list_paths is None or table.expand is None:
+        return None
     best: list[Candidate] = []
     question = None
-    for paths in groups if table.expand is not None else []:
+    for paths in table.list_paths():
         if {*paths} <= {*table.names}:
             continue
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
