@@ -355,8 +355,8 @@ def _describe_smallest(panel: PanelSummary, everybody: int) -> Iterator[Remark]:
             names=few.members,
         )
     if cost is not None:
-        both = (("all judges", cost.panel, cost.panel_per_correct),)
-        both += (("the smallest panel", cost.smallest, cost.smallest_per_correct),)
+        both = [("all judges", cost.panel, cost.panel_per_correct)]
+        both += [("the smallest panel", cost.smallest, cost.smallest_per_correct)]
         prices = [
             f"{name} {price:,.6g}" + (f" ({each:.4g} per correct verdict)" if each else "")
             for name, price, each in both

@@ -56,7 +56,7 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import MAX_NAMED, UNKNOWN, GroupRate, Interval, MeanScore, Rate
+from allalike.panels.summary import MAX_NAMED, GroupRate, Interval, MeanScore, Rate
 from allalike.panels.verdicts import NORMAL, Statistics, divide
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
@@ -69,6 +69,22 @@ _MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tas
 _MAX_LISTED = 10  # labels in a message
 _BOUND = re.compile(r"([<>]=?)\s*([-+.\d]+)")
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+class Estimate(NamedTuple):
+    """An estimate with its 95 % confidence interval."""
+
+    estimate: float
+    ci_low: float
+    ci_high: float
+
+    @property
+    def fact(self) -> Interval:
+        """The same as a fact of the summary."""
+        return Interval(**self._asdict())
+
+
+UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
 class Counts(NamedTuple):
@@ -110,11 +126,11 @@ class Counts(NamedTuple):
         return divide(self.called_right, self.truly)
 
 
-def estimate_rate(counts: Counts) -> Interval:
+def estimate_rate(counts: Counts) -> Estimate:
     """Estimate the rate by double sampling.
 
     >>> perfect = Counts(np.array([50.0, 150.0]), np.array([10.0, 30.0]), np.array([0.0, 30.0]))
-    >>> [round(each, 2) for each in msgspec.structs.astuple(estimate_rate(perfect))]
+    >>> [round(each, 2) for each in estimate_rate(perfect)]
     [0.75, 0.68, 0.81]
     """
     if not counts.known.any():
@@ -125,17 +141,17 @@ def estimate_rate(counts: Counts) -> Interval:
     misses = np.array([counts.tasks[NEGATIVE], *(counts.known - counts.positive)]) + PRIOR
     called, bad, good = np.random.default_rng(0).beta(hits, misses, (_DRAWS, 3)).T
     low, high = np.quantile(called * good + (1 - called) * bad, _LIMITS).tolist()
-    return Interval(estimate=estimate, ci_low=min(low, estimate), ci_high=max(high, estimate))
+    return Estimate(estimate, min(low, estimate), max(high, estimate))
 
 
-def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Interval, float]:
+def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
     """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; return lambda as well.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
     >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
     >>> mean, power = estimate_mean(truth[:100], scores[:100], scores[100:])
-    >>> [round(each, 2) for each in msgspec.structs.astuple(mean)], round(power, 2)
+    >>> [round(each, 2) for each in mean], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
     from scipy.special import stdtrit
@@ -151,17 +167,17 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Int
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
     half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
-    return Interval(estimate=estimate, ci_low=estimate - half, ci_high=estimate + half), power
+    return Estimate(estimate, estimate - half, estimate + half), power
 
 
-def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval, bool]:
+def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
     """Correct the share called positive, of some tasks or of those without gold labels, by sensitivity and specificity.
 
     Return also whether no rate explains that share if the panel errs as on gold labels. Two more gold labels of each
     kind are added, half of them right.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
-    >>> [round(each, 4) for each in msgspec.structs.astuple(correct_rate(counts, counts.tasks)[0])]
+    >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
     [0.1667, 0.0564, 0.2627]
     """
     asked = counts.tasks - counts.known if tasks is None else tasks
@@ -174,7 +190,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval,
     hit, size = (counts.called_right + 1) / truths, float(asked.sum()) + NORMAL**2
     slope = float(hit.sum()) - 1
     if slope <= 0:
-        return Interval(estimate=plain, ci_low=0.0, ci_high=1.0), False
+        return Estimate(plain, 0.0, 1.0), False
 
     def find_limits(rate: float) -> tuple[float, float]:
         bad, good = (hit * (1 - hit) / truths).tolist()
@@ -188,7 +204,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval,
     low, high = find_limits(rate)
     if misfit := low >= 1 or high <= 0:
         low, high = find_limits(min(max(rate, 0.0), 1.0))
-    return Interval(estimate=plain, ci_low=max(low, 0.0), ci_high=min(high, 1.0)), misfit
+    return Estimate(plain, max(low, 0.0), min(high, 1.0)), misfit
 
 
 def have_equal_errors(parts: Sequence[Counts]) -> bool:
@@ -296,7 +312,7 @@ def describe_rate(
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
         mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = Interval(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
+        powered = Estimate(mean.estimate, max(mean.ci_low, 0.0), min(mean.ci_high, 1.0))
     rows = [_list_row("", counts, rate)]
     if groups is not None:
         rows += _estimate_groups(
@@ -306,7 +322,7 @@ def describe_rate(
             by_truth=by_truth,
         )
     facts = Rate(
-        **msgspec.structs.asdict(rate),
+        **rate._asdict(),
         positive=tuple(positive),
         inferred=inferred,
         tasks=int(counts.tasks.sum()),
@@ -315,9 +331,9 @@ def describe_rate(
         sensitivity=float(counts.hit_rates[POSITIVE]),
         specificity=float(counts.hit_rates[NEGATIVE]),
         drawn="truth" if by_truth else "random",
-        double_sampling=double_sampling,
-        rogan_gladen=rogan_gladen,
-        prediction_powered=powered,
+        double_sampling=double_sampling.fact,
+        rogan_gladen=rogan_gladen.fact,
+        prediction_powered=powered and powered.fact,
         misfit=misfit,
         by=groups and groups[0],
         groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
@@ -346,7 +362,7 @@ def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats,
     return rows
 
 
-def _list_row(group: str, counts: Counts, rate: Interval, source: str = "own") -> GroupRate:
+def _list_row(group: str, counts: Counts, rate: Estimate, source: str = "own") -> GroupRate:
     return GroupRate(
         group=group,
         tasks=int(counts.tasks.sum()),
@@ -368,5 +384,11 @@ def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
         return Statistics({})
     mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
     alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
-    own = {"known": int(known.sum()), "apparent": float(label[there].mean()), "power": power, "gold_only": alone}
-    return Statistics({"mean": MeanScore(**msgspec.structs.asdict(mean), **own)})
+    facts = MeanScore(
+        **mean._asdict(),
+        known=int(known.sum()),
+        apparent=float(label[there].mean()),
+        power=power,
+        gold_only=alone.fact,
+    )
+    return Statistics({"mean": facts})

@@ -330,9 +330,6 @@ class PanelSummary(PanelFacts, frozen=True):
         return self.error_unit != "error_rate"
 
 
-UNKNOWN = Interval(estimate=math.nan, ci_low=math.nan, ci_high=math.nan)
-
-
 def make_summary(facts: dict[str, Any]) -> PanelSummary:
     """Return the summary with six digits of each number, and None for an unknown one."""
     return msgspec.convert(to_json(facts), PanelSummary)
