@@ -244,47 +244,40 @@ def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Ar
     >>> choose_positive(answers.encoding, [">=3"])(answers.label)
     array([False,  True])
     """
-    bounds = [_BOUND.fullmatch(str(each).strip()) for each in positive]
-    if encoding.n_classes is None and encoding.numeric:
+    has_numbers = encoding.n_classes is None and encoding.numeric
+    names = [] if has_numbers else list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
+    chosen, tests = set[int](), []
+    for each in map(str, positive):
+        bound = None if encoding.nominal else _BOUND.fullmatch(each.strip())
         try:
-            tests = [
-                (np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2]))
-                for each, bound in zip(positive, bounds, strict=True)
-            ]
-        except (TypeError, ValueError):
-            raise OptionError(
-                f"positive is {positive[0]!r}, and labels are numbers. Write a bound, such as '>=4'."
-            ) from None
-        return partial(_meets_any, tests=tests)
-    names = [str(label) for label in encoding.decode(np.arange(encoding.n_labels)).tolist()]
-    chosen = np.zeros(len(names), np.bool_)
-    for each, bound in zip(map(str, positive), bounds, strict=True):
-        if bound is not None and not encoding.nominal:
-            try:
-                chosen |= _COMPARE[bound[1]](np.array(names, np.float64), float(bound[2]))
-            except ValueError:
-                raise OptionError(
-                    f"positive is {each!r}, but the levels are not numbers. Name those that are positive."
-                ) from None
-        elif each in names:
-            chosen[names.index(each)] = True
-        else:
+            if has_numbers:
+                tests.append((np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2])))
+            elif bound is not None:
+                levels = np.array(names, np.float64)
+                chosen |= {*np.flatnonzero(_COMPARE[bound[1]](levels, float(bound[2]))).tolist()}
+        except ValueError:
+            what = "labels are numbers. Write a bound, such as '>=4'" if has_numbers else "the levels are not numbers"
+            raise OptionError(f"positive is {each!r}, but {what}.") from None
+        if names and bound is None and each not in names:
             listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
             raise UnknownNameError(f"No verdict is {each!r}.{did_you_mean(each, names)} The verdicts are: {listed}.")
-    if chosen.all() and len(names) > 1:
+        chosen |= {names.index(each)} if names and bound is None else set()
+    if len(chosen) == len(names) > 1:
         raise OptionError(f"positive names every label, {', '.join(names)}, so that the rate is 1. Leave some out.")
-    return partial(np.isin, test_elements=np.flatnonzero(chosen))
+    if has_numbers:
+        return lambda labels: np.asarray(np.any([compare(labels, bound) for compare, bound in tests], axis=0))
+    return lambda labels: np.isin(labels, [*chosen])
 
 
-def _meets_any(numbers: Array, *, tests: Sequence[tuple[Any, float]]) -> Array:
-    return np.asarray(np.any([compare(numbers, bound) for compare, bound in tests], axis=0))
+def find_gold(run: Run) -> Floats:
+    """Return, per task, its gold label as a number or a code, or NaN."""
+    return np.asarray(run.collect(partial(_mark_gold, kernels=run.kernels))["truth"], np.float64)
 
 
-def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return, per task, a value of its gold label, or NaN."""
+def _mark_gold(block: Block, *, kernels: Kernels) -> dict[str, Array]:
     truth = np.full(block.n_tasks, np.nan)
     if len(block.gold_task):
-        truth[block.gold_task] = value(kernels.restore_gold(block))
+        truth[block.gold_task] = kernels.restore_gold(block)
     return {"truth": truth}
 
 
@@ -301,26 +294,22 @@ def describe_rate(
 
     ``verdicts`` are those without gold labels; ``by_truth`` is true if gold labels were selected by their labels.
     """
-    is_positive, piece = choose_positive(run.encoding, positive), verdicts.joined()
-    verdict = np.asarray(is_positive(piece.found["label"])).astype(np.intp)
-    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=is_positive))["truth"]
-    counts, known = Counts.of(verdict, truth), ~np.isnan(truth)
+    is_positive, piece, gold = choose_positive(run.encoding, positive), verdicts.joined(), find_gold(run)
+    verdict, known = np.asarray(is_positive(piece.found["label"])).astype(np.intp), ~np.isnan(gold)
+    truth = np.where(known, is_positive(gold), np.nan)
+    counts = Counts.of(verdict, truth)
     rogan_gladen, misfit = correct_rate(counts)
-    double_sampling = estimate_rate(counts)
-    rate, powered = rogan_gladen if by_truth else double_sampling, None
+    double_sampling, powered = estimate_rate(counts), None
     if known.any() and not by_truth:
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
         mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = Estimate(mean.estimate, max(mean.ci_low, 0.0), min(mean.ci_high, 1.0))
+        powered = Estimate(mean.estimate, max(mean.ci_low, 0.0), min(mean.ci_high, 1.0)).fact
+    rate = rogan_gladen if by_truth else double_sampling
     rows = [_list_row("", counts, rate)]
     if groups is not None:
-        rows += _estimate_groups(
-            np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object),
-            verdict,
-            truth,
-            by_truth=by_truth,
-        )
+        group = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
+        rows += _estimate_groups(group, verdict, truth, by_truth=by_truth)
     facts = Rate(
         **rate._asdict(),
         positive=tuple(positive),
@@ -333,7 +322,7 @@ def describe_rate(
         drawn="truth" if by_truth else "random",
         double_sampling=double_sampling.fact,
         rogan_gladen=rogan_gladen.fact,
-        prediction_powered=powered and powered.fact,
+        prediction_powered=powered,
         misfit=misfit,
         by=groups and groups[0],
         groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
@@ -342,18 +331,15 @@ def describe_rate(
     for called, number in enumerate(allot_gold(counts)):  # at random among tasks with one verdict
         places = np.flatnonzero((verdict == called) & ~known)
         ask += places[np.argsort(order[places], kind="stable")][:number].tolist()
-    further = pd.DataFrame(
-        {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
-    )
+    asked = {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
     rates = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
-    return Statistics({"rate": facts}, {"rates": rates, "ask": further}), facts
+    return Statistics({"rate": facts}, {"rates": rates, "ask": pd.DataFrame(asked)}), facts
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
     """Return the rate of each group, by its own gold labels or, if errors are equal, by those of all tasks."""
     parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
-    counts, are_equal = Counts.of(verdict, truth), have_equal_errors(list(parts.values()))
-    rows = []
+    counts, are_equal, rows = Counts.of(verdict, truth), have_equal_errors(list(parts.values())), []
     for name, part in parts.items():
         if part.known.sum() >= _MIN_OWN:
             rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part)))
@@ -363,32 +349,19 @@ def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats,
 
 
 def _list_row(group: str, counts: Counts, rate: Estimate, source: str = "own") -> GroupRate:
-    return GroupRate(
-        group=group,
-        tasks=int(counts.tasks.sum()),
-        known=int(counts.known.sum()),
-        apparent=counts.apparent,
-        rate=rate.estimate,
-        ci_low=rate.ci_low,
-        ci_high=rate.ci_high,
-        estimated_from="" if math.isnan(rate.estimate) else source,
-    )
+    tasks, known = int(counts.tasks.sum()), int(counts.known.sum())
+    return GroupRate(group, tasks, known, counts.apparent, *rate, "" if math.isnan(rate.estimate) else source)
 
 
 def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
     """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
-    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
-    label = np.asarray(verdicts.joined().found["label"], np.float64)
+    truth, label = find_gold(run), np.asarray(verdicts.joined().found["label"], np.float64)
     known, there = ~np.isnan(truth), ~np.isnan(label)
     if (known & there).sum() < _MIN_OWN:
         return Statistics({})
     mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
     alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
     facts = MeanScore(
-        **mean._asdict(),
-        known=int(known.sum()),
-        apparent=float(label[there].mean()),
-        power=power,
-        gold_only=alone.fact,
+        **mean._asdict(), known=int(known.sum()), apparent=label[there].mean(), power=power, gold_only=alone.fact
     )
     return Statistics({"mean": facts})
