@@ -75,7 +75,7 @@ def _list_coefficients() -> dict[str, Any]:
 def _list_models() -> dict[str, Any]:
     from allalike.simulation import MODELS, POPULATIONS
 
-    tables = {"Models:": MODELS, "Populations:": POPULATIONS}
+    tables: dict[str, Any] = {"Models:": MODELS, "Populations:": POPULATIONS}
     return {title: [(name, each.summary) for name, each in table.items()] for title, table in tables.items()}
 
 
