@@ -23,7 +23,7 @@ import pytest
 import allalike
 from allalike.errors import AllalikeError, InputError
 from allalike.readers import READ_OPTIONS
-from allalike.serve.session import ServedResult, Session
+from allalike.serve.session import Session
 from crowds.samples import crowd
 from running.program import call
 
@@ -144,10 +144,9 @@ def use(out: Path) -> None:
         done = call(*command, "-q", folder=folder)
         assert done.returncode in (0, 2), (command, done.stderr)
         assert "Traceback" not in done.stderr
-    ServedResult.of(out).describe()
     try:
         allalike.load(out).report(folder / "report.html", overwrite=True)
-        Session(folder, limit=1)
+        Session(folder, limit=1).show(out)
     except AllalikeError as error:
         assert len(str(error).splitlines()) == 1
 

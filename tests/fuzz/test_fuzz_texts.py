@@ -111,7 +111,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def requests_of(server: Server) -> list[bytes]:
     """Return what browsers send."""
     head = f"Host: 127.0.0.1:{server.server_port}\r\nOrigin: http://127.0.0.1:{server.server_port}\r\n"
-    body = json.dumps({"options": "--method UA"})
+    body = json.dumps({"options": {"method": "UA"}})
     return [
         f"GET /{server.token}/ HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode(),
         f"GET /{server.token}/state HTTP/1.0\r\n{head}\r\n".encode(),

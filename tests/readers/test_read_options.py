@@ -1,7 +1,6 @@
 """The options of reading are the same wherever answers are named: one list, and all faces have what is in it."""
 
 import dataclasses
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import allalike
 from allalike.cli.options import take
 from allalike.errors import OptionError
 from allalike.readers import READ_OPTIONS, Scan
-from allalike.result.commands import complete_words
-from allalike.serve.session import parse_options
 
 ROWS = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
 SEVERAL = {"na_values", "abstain_label", "include", "exclude"}
@@ -38,16 +35,6 @@ def test_every_option_is_kept_told_and_has_a_flag() -> None:
     command = click.command(take("Input", "Columns", files=True)(lambda **options: None))
     flags = {option.name: option.multiple for option in command.params if isinstance(option, click.Option)}
     assert {name: flags[name] for name in READ_OPTIONS} == {name: name in SEVERAL for name in READ_OPTIONS}
-
-
-@pytest.mark.parametrize("name", READ_OPTIONS)
-def test_a_page_takes_every_option_but_those_of_files(name: str) -> None:
-    words = complete_words([], {name: {"task": "photo"} if name == "columns" else "x"})
-    if name in ON_NO_PAGE:
-        with pytest.raises(OptionError, match=words[0]):
-            parse_options(shlex.join(words))
-    else:
-        assert parse_options(shlex.join(words)) == words
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: str(door.__name__))

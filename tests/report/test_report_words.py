@@ -141,16 +141,16 @@ def test_what_was_found_in_python_is_repeated_there() -> None:
 
 def test_the_page_of_serve_proposes_what_was_chosen_on_it(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
-    write_matrix(source)
-    options = "--wide tasks --exclude 'the note' --na-values=- --missing drop --domain categorical"
+    source.write_text(
+        "worker,task,label\n" + "".join(f"{w},{t},{x}\n" for w, t, x in samples.crowd("categorical", seed=3))
+    )
     session = Session(tmp_path, limit=10**6)
     with source.open("rb") as file:
         session.upload("answers", "a.csv", file, source.stat().st_size)
-    session.run(options)
+    session.run({"domain": "categorical"})
     while session.describe()["progress"]:  # a test has a limit of time, so this has none
         time.sleep(0.02)
-    assert session.result.page is not None
-    commands = read_commands(session.result.page.read_text(encoding="utf-8"))
+    commands = read_commands(session.saved["report.html"].read_text(encoding="utf-8"))
     assert [shlex.split(command) for command in commands if "--gold" in command] == [
-        shlex.split(f"allalike discover a.csv {options} -o allalike-out --gold gold.csv")
+        shlex.split("allalike discover a.csv --domain=categorical -o allalike-out --gold gold.csv")
     ]

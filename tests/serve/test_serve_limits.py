@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from allalike.serve.server import ConnectionLimits, Server
+from allalike.serve.server import Server
 from allalike.serve.session import Session
 
 LIMIT = 10_000
@@ -22,8 +22,8 @@ def opened() -> Iterator[ExitStack]:
         yield stack
 
 
-def serve(opened: ExitStack, folder: Path, limits: ConnectionLimits) -> Server:
-    return opened.enter_context(Server(Session(folder, limit=LIMIT), limits=limits))
+def serve(opened: ExitStack, folder: Path, *, connections: int = 1, seconds: float = SHORT) -> Server:
+    return opened.enter_context(Server(Session(folder, limit=LIMIT), connections=connections, seconds=seconds))
 
 
 def connect(opened: ExitStack, server: Server, text: str = "") -> socket.socket:
@@ -68,15 +68,13 @@ def wait_for_room(opened: ExitStack, server: Server, request: str = "") -> None:
 
 @pytest.mark.parametrize("start", ["", "GET / HTTP/1.0\nX-Slow: "])
 def test_a_head_that_comes_byte_by_byte_is_not_waited_for(opened: ExitStack, tmp_path: Path, start: str) -> None:
-    server = serve(opened, tmp_path, ConnectionLimits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
+    server = serve(opened, tmp_path)
     assert dribble(connect(opened, server, start), b"x") == b""
     wait_for_room(opened, server)
 
 
 def test_a_body_that_comes_byte_by_byte_is_not_waited_for_and_leaves_nothing(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(
-        opened, tmp_path, ConnectionLimits(connections=1, head_seconds=LONG, grace_seconds=SHORT, least_rate=1e6)
-    )
+    server = serve(opened, tmp_path)
     dribble(connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT)), b"x")
     wait_for_room(opened, server)
     assert not list(tmp_path.rglob("*.csv"))
@@ -84,13 +82,13 @@ def test_a_body_that_comes_byte_by_byte_is_not_waited_for_and_leaves_nothing(ope
 
 
 def test_a_client_that_says_nothing_more_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path, ConnectionLimits(connections=1, head_seconds=SHORT, grace_seconds=LONG))
+    server = serve(opened, tmp_path)
     connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT) + "abc")
     wait_for_room(opened, server)
 
 
 def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path / "session", ConnectionLimits(connections=1, grace_seconds=SHORT, least_rate=1e12))
+    server = serve(opened, tmp_path / "session")
     (tmp_path / "session").mkdir()
     (tmp_path / "out").mkdir()
     with (tmp_path / "out" / "truth.csv").open("wb") as file:
@@ -105,15 +103,14 @@ def test_a_client_that_takes_no_answer_is_not_waited_for(opened: ExitStack, tmp_
     assert len(hear(slow)) < 1 << 28
 
 
-def test_a_refused_body_is_not_waited_for(opened: ExitStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.serve.server._DRAIN_SECONDS", SHORT)
-    server = serve(opened, tmp_path, ConnectionLimits(connections=1))
+def test_a_refused_body_is_not_waited_for(opened: ExitStack, tmp_path: Path) -> None:
+    server = serve(opened, tmp_path)
     assert b" 413 " in dribble(connect(opened, server, head(server, "POST answers?name=a.csv", LIMIT + 1)), b"x")
     wait_for_room(opened, server)
 
 
 def test_only_so_many_ask_at_once_and_the_next_is_told_so(opened: ExitStack, tmp_path: Path) -> None:
-    server = serve(opened, tmp_path, ConnectionLimits(connections=2, head_seconds=LONG))
+    server = serve(opened, tmp_path, connections=2, seconds=LONG)
     first, _ = connect(opened, server), connect(opened, server)
     for _ in range(3):
         assert hear(connect(opened, server)).startswith(b"HTTP/1.0 503 ")

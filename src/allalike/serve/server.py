@@ -22,9 +22,9 @@ import re
 import secrets
 import shutil
 import socket
+import tempfile
+import zipfile
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
@@ -35,6 +35,7 @@ from urllib.parse import parse_qs, unquote
 from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
 from allalike.report.page import make_template, read_asset
+from allalike.result.targets import REPORT
 from allalike.serve.session import RefusalError, Session
 
 PAGE_POLICY = (
@@ -46,10 +47,8 @@ REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
     " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-_HOST = "127.0.0.1"
-_MAX_ORDER = 1 << 20  # bytes of the options that a page sends
-_MAX_DRAINED = 1 << 24  # bytes of a refused body that are read, so that the client sees the answer
-_DRAIN_SECONDS = 5
+_HOST, _RATE = "127.0.0.1", 10_000  # bytes per second that a client at least sends and takes
+_MAX_ORDER, _MAX_DRAINED = 1 << 20, 1 << 24  # bytes of options, and of a refused body, so that the client sees why
 _FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -61,29 +60,10 @@ _SAFE = {
 }
 _LENGTH = re.compile("[0-9]{1,18}")
 _JSON, _HTML = "application/json", "text/html; charset=utf-8"
-_read = partial(read_asset, package="allalike.serve")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConnectionLimits:
-    """Limits of a server: connections at a time, and seconds for the head and the body of a request.
-
-    >>> ConnectionLimits().allow(200_000_000) / 3600 < 6
-    True
-    """
-
-    connections: int = 64
-    head_seconds: float = 30
-    grace_seconds: float = 60
-    least_rate: float = 10_000
-
-    def allow(self, size: int) -> float:
-        """Return the seconds that so many bytes may take."""
-        return self.grace_seconds + size / self.least_rate
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """A server of one session, until it is closed.
+    """A server of one session, until it is closed; ``seconds`` limit the head of a request, and slow clients.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -97,9 +77,9 @@ class Server(ThreadingMixIn, TCPServer):
     request_queue_size = 64
     allow_reuse_address = os.name != "nt"  # where it would let others listen, too
 
-    def __init__(self, session: Session, port: int = 0, limits: ConnectionLimits | None = None) -> None:
-        self.session, self.token, self.limits = session, secrets.token_urlsafe(24), limits or ConnectionLimits()
-        self._free = BoundedSemaphore(self.limits.connections)
+    def __init__(self, session: Session, port: int = 0, *, connections: int = 64, seconds: float = 30) -> None:
+        self.session, self.token, self.seconds = session, secrets.token_urlsafe(24), seconds
+        self._free = BoundedSemaphore(connections)
         try:
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
@@ -107,7 +87,7 @@ class Server(ThreadingMixIn, TCPServer):
                 f"Port {port} cannot be listened to: {error.strerror}. Name another (--port), or 0 for any."
             ) from None
         self.server_port = self.server_address[1]
-        self.hosts = {f"{name}:{self.server_port}" for name in (_HOST, "localhost")}
+        self.hosts = [f"{name}:{self.server_port}" for name in (_HOST, "localhost")]
         self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 
     @property
@@ -155,25 +135,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         """Limit the time of silence, and that of the head of the request."""
-        self.request.settimeout(self.server.limits.head_seconds)
+        self.request.settimeout(self.server.seconds)
         super().setup()
-        self._allow(self.server.limits.head_seconds)
+        self._allow(0)
 
     def finish(self) -> None:
         """End the time limit."""
-        self._stop_timer()
+        assert self._timer is not None
+        self._timer.cancel()
         super().finish()
 
-    def _allow(self, seconds: float) -> None:
+    def _allow(self, size: int) -> None:
         """Start the time limit anew: a slow client never times out alone, so its connection is shut down."""
-        self._stop_timer()
-        self._timer = Timer(seconds, self._shut_down)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._timer = Timer(self.server.seconds + size / _RATE, self._shut_down)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _shut_down(self) -> None:
         with suppress(OSError):
@@ -185,11 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 self._n_unread = self._read_length()
                 place = self._check_place()
-                self._allow(self.server.limits.allow(self._n_unread))
-                if self.command == "POST":
-                    self._post(place)
-                else:
-                    self._get(place)
+                self._allow(self._n_unread)
+                (self._post if self.command == "POST" else self._get)(place)
             except RefusalError as refused:
                 self._send_error(refused.status, str(refused))
             except AllalikeError as error:
@@ -201,9 +176,13 @@ class _Handler(BaseHTTPRequestHandler):
             except OSError as error:
                 self._send_error(HTTPStatus.INSUFFICIENT_STORAGE, f"The file cannot be stored: {error.strerror}.")
             except Exception as error:
-                what = f"Something unexpected happened: {type(error).__name__}: {error}."
-                self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, what)
-            self._drain()
+                self._send_error(
+                    HTTPStatus.INTERNAL_SERVER_ERROR, f"Unexpected error: {type(error).__name__}: {error}."
+                )
+            self._allow(0)
+            left = min(self._n_unread, _MAX_DRAINED)  # a connection that is closed before that loses the answer
+            while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
+                left -= len(part)
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = do_GET  # noqa: N815
 
@@ -220,8 +199,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Return the requested place, after checking host, origin, token and method."""
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
             raise RefusalError(HTTPStatus.FORBIDDEN, "This is not the name of this server.")
-        origins = {f"http://{host}" for host in self.server.hosts}
-        if not set(self.headers.get_all("Origin", [])) <= origins:
+        if not set(self.headers.get_all("Origin", [])) <= {f"http://{host}" for host in self.server.hosts}:
             raise RefusalError(HTTPStatus.FORBIDDEN, "Requests from other sites are refused.")
         token, _, place = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
@@ -231,28 +209,30 @@ class _Handler(BaseHTTPRequestHandler):
         return place
 
     def _get(self, place: str) -> None:
-        session = self.server.session
-        result = session.result
+        saved, name = self.server.session.saved, unquote(place.removeprefix("files/"))
         if place == "":
-            self._send(_HTML, render_page(session.limit).encode(), policy=PAGE_POLICY)
+            self._send(_HTML, render_page(self.server.session.limit).encode(), policy=PAGE_POLICY)
         elif place == "style.css":
-            self._send("text/css; charset=utf-8", (read_asset("style.css") + _read("page.css")).encode())
+            style = read_asset("style.css") + read_asset("page.css", "allalike.serve")
+            self._send("text/css; charset=utf-8", style.encode())
         elif place == "script.js":
-            self._send("text/javascript; charset=utf-8", _read("page.js").encode())
+            self._send("text/javascript; charset=utf-8", read_asset("page.js", "allalike.serve").encode())
         elif place == "state":
-            self._send(_JSON, json.dumps(session.describe()).encode())
-        elif place == "report" and result.page is not None:
-            self._send(_HTML, result.page.read_bytes(), policy=REPORT_POLICY)
-        elif place == "all.zip" and result.files:
-            with result.pack(session.folder) as packed:
+            self._send_state()
+        elif place == "report" and REPORT in saved:
+            self._send(_HTML, saved[REPORT].read_bytes(), policy=REPORT_POLICY)
+        elif place == "all.zip" and saved:
+            with tempfile.TemporaryFile(dir=self.server.session.folder) as packed:
+                with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+                    for inside, path in saved.items():
+                        archive.write(path, inside)
+                packed.seek(0)
                 self._send("application/zip", packed, name="allalike.zip")
+        elif name in saved and "/" not in name:  # files in subfolders, whose names others chose, are in the archive
+            with saved[name].open("rb") as file:
+                self._send("application/octet-stream", file, name=name)
         else:
-            name = unquote(place.removeprefix("files/"))
-            path = result.files.get(name)
-            if path is None or "/" in name:  # files in subfolders, whose names others chose, are in the archive only
-                raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
-            with path.open("rb") as file:
-                self._send("application/octet-stream", file, name=path.name)
+            raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
 
     def _post(self, place: str) -> None:
         session = self.server.session
@@ -262,23 +242,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._n_unread = 0
         elif place == "run":
             order = self._read_order()
-            session.run(order.get("options", ""), order.get("suggestion"))
+            session.run(order.get("options", {}), order.get("suggestion"))
         elif place in ("cancel", "clear", "remove-gold"):
             getattr(session, place.replace("-", "_"))()
         else:
             raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
-        self._send(_JSON, json.dumps(session.describe()).encode())
+        self._send_state()
 
     def _read_order(self) -> dict[str, Any]:
         if self._n_unread > _MAX_ORDER:
             raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The options are too long.")
         size, self._n_unread = self._n_unread, 0
-        order = None
         with suppress(ValueError):
-            order = parse_json(self.rfile.read(size))
-        if not isinstance(order, dict):
-            raise RefusalError(HTTPStatus.BAD_REQUEST, "The request is not a JSON object.")
-        return order
+            if isinstance(order := parse_json(self.rfile.read(size)), dict):
+                return order
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "The request is not a JSON object.")
+
+    def _send_state(self) -> None:
+        self._send(_JSON, json.dumps(self.server.session.describe()).encode())
 
     def _send_error(self, status: HTTPStatus, what: str) -> None:
         self._send(_JSON, json.dumps({"error": what}).encode(), status=status)
@@ -288,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> None:
         """Send a text, or a file to be saved under a name."""
         size = len(body) if isinstance(body, bytes) else os.fstat(body.fileno()).st_size
-        self._allow(self.server.limits.allow(size))
+        self._allow(size)
         self.send_response(status)
         headers = {**_SAFE, "Content-Type": kind, "Content-Length": str(size)}
         headers |= {"Content-Security-Policy": policy} if policy else {}
@@ -298,13 +279,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             shutil.copyfileobj(io.BytesIO(body) if isinstance(body, bytes) else body, self.wfile)
-
-    def _drain(self) -> None:
-        """Read some of a refused body: a connection that is closed before that loses the answer."""
-        self._allow(_DRAIN_SECONDS)
-        left = min(self._n_unread, _MAX_DRAINED)
-        while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
-            left -= len(part)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Keep no log: it would contain the token."""
@@ -324,4 +298,4 @@ def render_page(limit: int) -> str:
         name: {each: str(getattr(kind, "summary", "")) for each, kind in registry.items() if each != "custom"}
         for name, registry in (("methods", METHODS), ("domains", DOMAINS))
     }
-    return make_template(_read("page.html")).render(version=__version__, limit=limit, **lists)
+    return make_template(read_asset("page.html", "allalike.serve")).render(version=__version__, limit=limit, **lists)

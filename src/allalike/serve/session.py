@@ -9,17 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-import zipfile
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http import HTTPStatus
-from itertools import count
 from pathlib import Path, PurePath
 from threading import RLock, Thread
 from typing import IO, TYPE_CHECKING, Any
@@ -27,10 +22,6 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from allalike.errors import AllalikeError, InputError, OptionError
-from allalike.readers.column_names import COLUMN
-from allalike.readers.formats.compression import ENDINGS as PACKINGS
-from allalike.readers.formats.endings import ENDINGS
-from allalike.readers.gold import is_written
 from allalike.result.commands import complete_words
 from allalike.result.messages import list_facts
 from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
@@ -38,26 +29,19 @@ from allalike.result.summary import Summary
 from allalike.result.targets import REPORT, list_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from io import BufferedIOBase
 
     Stream = IO[bytes] | BufferedIOBase
 
 _OUTPUT, _GOLD = "allalike-out", "_gold"  # names beside uploads, which no upload has
+_DISCOVER = "from allalike.cli import main; main()"
 _WITH_PARENT = (  # a process that ends when its parent closes its standard input, in whatever way the parent ends
     "import os, sys, threading;threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start();"
 )
-_DISCOVER = "from allalike.cli import main; main()"
-_OPTIONS = (  # of `allalike discover` that take a value and open no file
-    *("--domain", "--distance", "--rule", "--fields", "--worker", "--task", "--label", "--columns", "--worker-from"),
-    *("--tool", "--question", "--table", "--wide", "--duplicates", "--include", "--exclude", "--missing"),
-    *("--na-values", "--abstain-label", "--encoding", "--decimal", "--method", "--min-confidence", "--seed", "--ties"),
-    *("--gold", "--gold-columns", "--gold-map"),
-)
-_SWITCHES = frozenset(("--per-task", "--force", "--no-use-gold", "--no-screening"))
-_CHUNK, _MAX_STEM, _MAX_OPTIONS, _MAX_NOTES = 1 << 16, 60, 10_000, 50
-_ENDINGS = frozenset((*ENDINGS, *PACKINGS, ".txt", ".text", ".dat", ".data"))
-_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps for itself
+_FIELDS = ("domain", "method", "worker", "task", "label")  # options of `allalike discover` that the page sets
+_CHUNK, _MAX_NAME, _MAX_NOTES = 1 << 16, 60, 50
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)([.]|$)", re.IGNORECASE)  # which Windows keeps for itself
 
 
 class RefusalError(Exception):
@@ -68,35 +52,39 @@ class RefusalError(Exception):
         self.status = status
 
 
-def parse_options(text: Any) -> list[str]:
-    """Return the options of `allalike discover` that a page asks for, as words; those that open files are refused.
+def write_words(options: Any) -> list[str]:
+    """Return the options of a page as words of the command line.
 
-    >>> parse_options("--domain real --exclude 'a b'")
-    ['--domain', 'real', '--exclude', 'a b']
-    >>> parse_options("--label-map /etc/passwd")
+    >>> write_words({"domain": "real", "worker": ""})
+    ['--domain=real']
+    >>> write_words({"gold": "/etc/passwd"})
     Traceback (most recent call last):
-    allalike.errors.OptionError: --label-map cannot be used on this page. Run 'allalike discover' instead.
+    allalike.errors.OptionError: This page sets domain, method, worker, task, label. Run 'allalike discover' for others.
     """
-    if not isinstance(text, str) or len(text) > _MAX_OPTIONS:
-        raise OptionError("The options must be a text, as on the command line.")
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise OptionError(f"The options cannot be read: {error}. Put texts with blanks in quotes.") from None
-    rest = iter(words)
-    for word in rest:
-        flag, equals, value = word.partition("=")
-        if not flag.startswith("--"):
-            raise OptionError(f"{word!r} is not an option. Write options as on the command line: --domain real")
-        if flag in _SWITCHES:
-            continue
-        value = value if equals else next(rest, "")
-        opens_gold = flag == "--gold" and not value.startswith((COLUMN, "export"))
-        if flag not in _OPTIONS or opens_gold or (flag == "--gold-map" and not is_written(value)):
-            raise OptionError(f"{flag} cannot be used on this page. Run 'allalike discover' instead.")
-    if sum(word.partition("=")[0] == "--label" for word in words) > 1:
-        raise OptionError("--label can name one column on this page. Run 'allalike discover' for several.")
-    return words
+    known = isinstance(options, dict) and set(options) <= set(_FIELDS)
+    if not known or not all(isinstance(value, str) for value in options.values()):
+        raise OptionError(f"This page sets {', '.join(_FIELDS)}. Run 'allalike discover' for others.")
+    if "*" in options.get("label", ""):
+        raise OptionError("The label is one column on this page. Run 'allalike discover' for several.")
+    return [f"--{name}={value}" for name, value in options.items() if value]
+
+
+def choose_name(name: str, taken: Sequence[str]) -> str:
+    """Return the name of the file of an upload: letters, digits, dots and -, and none that is taken.
+
+    >>> [choose_name(name, ["b.csv"]) for name in ("../my answers.csv.gz", "x/nul", "b.CSV", "..")]
+    ['my_answers.csv.gz', 'file-nul', '2-b.CSV', 'file-']
+    """
+    plain = re.sub(r"[^A-Za-z0-9.-]+", "_", _last_part(name))[-_MAX_NAME:].lstrip("._-")
+    plain = plain if plain and not _RESERVED.match(plain) else f"file-{plain}"
+    number, chosen = 2, plain
+    while chosen.lower() in map(str.lower, taken):
+        chosen, number = f"{number}-{plain}", number + 1
+    return chosen
+
+
+def _last_part(name: str) -> str:
+    return PurePath(name.replace("\\", "/")).name
 
 
 class Job:
@@ -142,53 +130,6 @@ class Job:
         return {**error, "suggestions": [each for each in error["suggestions"] if not each["files"]]}
 
 
-@dataclass(frozen=True)
-class ServedResult:
-    """The files of a saved result, by name, and its report.
-
-    >>> ServedResult().describe()
-    {'files': [], 'page': False, 'facts': [], 'notes': []}
-    """
-
-    files: Mapping[str, Path] = field(default_factory=dict)
-    page: Path | None = None
-    facts: Sequence[str] = ()
-    notes: Sequence[str] = ()
-
-    @classmethod
-    def of(cls, folder: Path, notes: Sequence[str] = (), *, page: Path | None = None) -> ServedResult:
-        """List the files of a result; a link that leads out of the folder is none of them."""
-        root, listed = folder.resolve(), {name: folder / name for name in list_saved(folder)}
-        own = {name: path for name, path in listed.items() if path.is_file() and path.resolve().is_relative_to(root)}
-        order = sorted(own, key=lambda name: (not name.startswith("truth."), not name.startswith("workers."), name))
-        files, facts = {name: own[name] for name in order}, []
-        with suppress(OSError, ValueError, TypeError, InputError, msgspec.ValidationError):
-            facts = list_facts(Summary.from_dict(read_summary(folder)))
-        return cls(files, files.get(REPORT, page), facts, notes)
-
-    def describe(self) -> dict[str, Any]:
-        """Return what a page shows of it; files in subfolders are in the archive only."""
-        shown = [path for name, path in self.files.items() if "/" not in name and name != REPORT and path.is_file()]
-        listed = [{"name": path.name, "size": path.stat().st_size} for path in shown]
-        return {"files": listed, "page": self.page is not None, "facts": [*self.facts], "notes": [*self.notes]}
-
-    def pack(self, folder: Path) -> IO[bytes]:
-        """Return an archive of all files, which is removed when it is closed."""
-        packed = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, path in {**self.files, **({REPORT: self.page} if self.page else {})}.items():
-                archive.write(path, name)
-        packed.seek(0)
-        return packed
-
-
-@dataclass(frozen=True)
-class _Upload:
-    path: Path
-    name: str  # as the user calls it
-    size: int
-
-
 class Session:
     """Uploads, the run under way, and its result; several threads may use it.
 
@@ -209,32 +150,26 @@ class Session:
         self._reset()
 
     def _reset(self) -> None:
-        self._files: list[_Upload] = []
-        self._gold: _Upload | None = None
+        self._uploads: dict[Path, str] = {}  # with the names that the user gave them
+        self._gold: dict[Path, str] = {}
         self._words: list[str] = []
         self._error: dict[str, Any] | None = None
-        self._result: ServedResult | None = None
+        self._result: dict[str, Any] | None = None
         self._shown_folder = ""
+        self.saved: dict[str, Path] = {}  # the files of the result
         self._version += 1
-
-    @property
-    def result(self) -> ServedResult:
-        """The result, which may be empty."""
-        with self._lock:
-            return self._result or ServedResult()
 
     def describe(self) -> dict[str, Any]:
         """Return everything that the page shows."""
         with self._lock:
             return {
                 "version": self._version,
-                "files": [{"name": file.name, "size": file.size} for file in self._files],
-                "gold": self._gold and self._gold.name,
+                "files": [{"name": name, "size": path.stat().st_size} for path, name in self._uploads.items()],
+                "gold": "".join(self._gold.values()),
                 "folder": self._shown_folder,
-                "options": shlex.join(self._words),
                 "progress": self._job and self._job.progress,
                 "error": self._error,
-                "result": self._result and self._result.describe(),
+                "result": self._result and {**self._result, "page": REPORT in self.saved},
             }
 
     def show(self, folder: Path) -> None:
@@ -248,27 +183,37 @@ class Session:
                 f"There is no {SUMMARY} in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
                 " a file of answers."
             )
-        result = ServedResult.of(folder)
-        if result.page is None:
-            with suppress(AllalikeError):
-                result = ServedResult.of(folder, page=load(folder).report(self._make("work") / REPORT))
         with self._lock:
-            self._result, self._shown_folder = result, folder.resolve().name
+            self._list_result(folder, [])
+            self._shown_folder = folder.resolve().name
+        if REPORT not in self.saved:
+            with suppress(AllalikeError):
+                self.saved[REPORT] = load(folder).report(self._make("work") / REPORT)
+
+    def _list_result(self, folder: Path, notes: Sequence[str]) -> None:
+        """List the files of a result; a link that leads out of the folder is none of them."""
+        root, listed = folder.resolve(), sorted(list_saved(folder), key=lambda name: not name.startswith("truth."))
+        own = {name: folder / name for name in listed if (folder / name).resolve().is_relative_to(root)}
+        self.saved, facts = {name: path for name, path in own.items() if path.is_file()}, []
+        with suppress(OSError, ValueError, TypeError, InputError, msgspec.ValidationError):
+            facts = list_facts(Summary.from_dict(read_summary(folder)))
+        shown = [{"name": name, "size": path.stat().st_size} for name, path in self.saved.items() if "/" not in name]
+        self._result = {"files": [each for each in shown if each["name"] != REPORT], "facts": facts, "notes": notes}
 
     def take(self, path: Path) -> None:
         """Use a file of answers where it is."""
         if not path.is_file():
             raise InputError(f"There is no file {path}. Name a file of answers, or a folder with a result.")
         with self._lock:
-            self._files = [_Upload(path.absolute(), path.name, path.stat().st_size)]
+            self._uploads = {path.absolute(): path.name}
 
     def upload(self, role: str, name: str, stream: Stream, size: int, *, more: bool = False) -> None:
         """Store an uploaded file: gold labels, or answers, alone or beside those uploaded before."""
         with self._lock:
             self._check_idle()
             alone = role == "answers" and not more
-            kept = [] if alone else [*self._files, *([self._gold] if self._gold else [])]
-            if sum(file.size for file in kept) + size > self.limit:
+            kept = [] if alone else [*self._uploads, *self._gold]
+            if sum(path.stat().st_size for path in kept) + size > self.limit:
                 message = f"Files may have {self.limit / 1e6:,.0f} MB in all (--max-size)."
                 raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
             self._uploading = True
@@ -276,16 +221,12 @@ class Session:
                 self.clear()
             elif role == "gold":
                 self.remove_gold()
-            taken = [_OUTPUT, *(file.path.name for file in self._files)]
-            path = self._make("files") / choose_name(name, taken, "" if role == "answers" else _GOLD)
+            chosen = choose_name(name, [_OUTPUT, *(path.name for path in self._uploads)])
+            path = self._make("files") / (chosen if role == "answers" else _GOLD + PurePath(chosen).suffix)
         try:
             _write(path, stream, size)
-            stored = _Upload(path, PurePath(name.replace("\\", "/")).name or path.name, size)
             with self._lock:
-                if role == "answers":
-                    self._files.append(stored)
-                else:
-                    self._gold = stored
+                (self._uploads if role == "answers" else self._gold)[path] = _last_part(name)
                 self._error, self._version = None, self._version + 1
         except BaseException:
             path.unlink(missing_ok=True)
@@ -300,28 +241,27 @@ class Session:
     def remove_gold(self) -> None:
         """Remove the gold labels that were uploaded."""
         with self._lock:
-            if self._gold is not None:
-                self._gold.path.unlink(missing_ok=True)
-                self._gold, self._version = None, self._version + 1
+            for path in self._gold:
+                path.unlink(missing_ok=True)
+            self._gold, self._version = {}, self._version + 1
 
-    def run(self, options: Any = "", suggestion: Any = None) -> None:
+    def run(self, options: Any, suggestion: Any = None) -> None:
         """Run `allalike discover` with these options, or with a suggestion of the last error (its number)."""
         with self._lock:
             self._check_idle()
-            if not self._files:
+            if not self._uploads:
                 raise InputError("There is no file yet. Drop one, or choose one.")
             if suggestion is None:
-                words = parse_options(options)
+                words = write_words(options)
             else:
                 suggested = self._error["suggestions"] if self._error else []
                 if not isinstance(suggestion, int) or not 0 <= suggestion < len(suggested):
                     raise OptionError("There is no such suggestion any more.")
                 words = complete_words(self._words, suggested[suggestion]["options"])
             self._words, self._error, self._result, self._version = words, None, None, self._version + 1
-            folder = self._make("files")
             self._remove(f"files/{_OUTPUT}")
-            names = [path.name if path.parent == folder else str(path) for path in (each.path for each in self._files)]
-            gold = ["--gold", self._gold.path.name] if self._gold else []
+            folder, gold = self._make("files"), [each for path in self._gold for each in ("--gold", path.name)]
+            names = [path.name if path.parent == folder else str(path) for path in self._uploads]
             self._job = Job(["discover", *names, *gold, *words, "-o", _OUTPUT, "--json"], folder, self._make("work"))
             Thread(target=self._finish, args=(self._job,), daemon=True).start()
 
@@ -333,7 +273,7 @@ class Session:
                 return
             self._job, self._version = None, self._version + 1
             if code == 0:
-                self._result = ServedResult.of(self.folder / "files" / _OUTPUT, job.notes)
+                self._list_result(self.folder / "files" / _OUTPUT, job.notes)
             else:
                 self._error = job.read_error()
 
@@ -369,31 +309,11 @@ class Session:
             time.sleep(0.05)
 
 
-def choose_name(name: str, taken: Sequence[str], stem: str = "") -> str:
-    """Return the name of a file for an upload: letters, digits, - and _, and the endings that say how it is read.
-
-    >>> [choose_name(name, ["b.csv"]) for name in ("../my answers.csv.gz", "x/nul", "b.CSV", "x.exe")]
-    ['my_answers.csv.gz', 'answers', 'b-2.csv', 'x']
-    """
-    own, *endings = PurePath(name.replace("\\", "/").replace("\0", "")).name.split(".")
-    kept = ""
-    for ending in reversed(endings[-2:]):
-        if f".{ending.lower()}" not in _ENDINGS:
-            break
-        kept = f".{ending.lower()}{kept}"
-    own = re.sub(r"[^A-Za-z0-9-]+", "_", own)[:_MAX_STEM].strip("_-")
-    stem = stem or ("answers" if not own or _RESERVED.fullmatch(own) else own)  # which may be the name of a worker
-    names = (f"{stem}{f'-{number}' if number > 1 else ''}{kept}" for number in count(1))
-    return next(each for each in names if each not in taken)
-
-
 def _write(path: Path, stream: Stream, size: int) -> None:
     """Write exactly this many bytes of a stream, or fail if there are fewer."""
-    left = size
     with path.open("wb") as file:
-        while left:
-            part = stream.read(min(left, _CHUNK))
-            if not part:
-                raise RefusalError(HTTPStatus.BAD_REQUEST, "The file did not arrive whole. Try again.")
+        while size and (part := stream.read(min(size, _CHUNK))):
             file.write(part)
-            left -= len(part)
+            size -= len(part)
+    if size:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "The file did not arrive whole. Try again.")

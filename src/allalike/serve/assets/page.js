@@ -57,9 +57,8 @@ async function upload(place, files) {
 }
 
 function chosenOptions() {
-  const domain = byId("domain").value ? `--domain ${byId("domain").value} ` : "";
-  const method = byId("method").value === "auto" ? "" : `--method ${byId("method").value} `;
-  return domain + method + byId("options").value;
+  const fields = ["domain", "method", "worker", "task", "label"];
+  return Object.fromEntries(fields.map((name) => [name, byId(name).value.trim()]));
 }
 
 // Rendering
@@ -113,8 +112,7 @@ function renderProblem(error) {
 
 function renderResult(result, before) {
   byId("result").hidden = !result;
-  byId("frame").hidden = !(result && result.page);
-  byId("open-report").hidden = byId("frame").hidden;
+  byId("frame").hidden = byId("open-report").hidden = !(result && result.page);
   const frame = result && result.page ? `report?${state.version}` : "";
   if (frame !== shownFrame) {
     shownFrame = frame;
