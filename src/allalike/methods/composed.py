@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 #
 # and each field is decided by its own weights. The disparity is that of whole labels, and a worker's fault is her mean
 # distance to the truths that were found. Her fault in a field is the method's, in the units of that field.
-#
-# With few answers per field, one weight is better: 0.91 against 0.76 of the cells of 100 flights (iP-TD).
+# With few answers per field, one weight is better.
 
 
 class _Field(NamedTuple):
@@ -66,10 +65,8 @@ class _Field(NamedTuple):
     @property
     def fault(self) -> Floats:
         """Each worker's fault, as a table of workers shows it."""
-        found, faults = self.found, self.found.uncertainty
-        if found.error_rate is not None:
-            return self.spread(found.fault, np.nan)
-        return self.spread(found.fault if faults is None else faults.best(found.fault), np.nan)
+        known = self.found.uncertainty if self.found.error_rate is None else None
+        return self.spread(self.found.fault if known is None else known.best(self.found.fault), np.nan)
 
 
 def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) -> Fit:
@@ -106,6 +103,7 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
     faults |= {f"mean_error.{name}": np.full(len(weight), np.nan) for name in empty}
     own = [(field.number, field.decide, len(parameters[name])) for name, field in weighed.items()]
     decide = partial(_decide, fields=fields, own=own)
+    choices = {name: dict(field.found.choices) for name, field in weighed.items()}
     flat = tuple(values for told in parameters.values() for values in told)
     return Fit(
         disparity=Peers(run).unweighted.mean,
@@ -115,7 +113,7 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
         converged=all(field.found.converged for field in weighed.values()),
         decide=decide,
         parameters=flat,
-        choices=_list_choices({name: field.found.choices for name, field in weighed.items()}),
+        choices={"choices": choices} if any(choices.values()) else {},
         columns={**weights, **faults},
         notes={"fields": {name: dict(field.found.notes) for name, field in weighed.items()}},
     )
@@ -169,14 +167,9 @@ def take_field(run: Run, fields: RecordEncoding, number: int, given: Floats) -> 
         gold_task=np.concatenate([part.gold_task for part in blocks]),
         gold_label=np.concatenate([part.gold_label for part in blocks]),
         notes=dict(run.notes),
-        frame=run.frame,
     )
     loaded = Memory(block_answers=run.block_answers, threads=run.threads).load(alone, run.ties)
     return loaded.map(lambda block: replace(block, task_hash=salted(block.task_hash, name)))
-
-
-def _list_choices(choices: dict[str, Any]) -> dict[str, Any]:
-    return {"choices": {name: dict(told) for name, told in choices.items()}} if any(choices.values()) else {}
 
 
 def _decide(

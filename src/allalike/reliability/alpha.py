@@ -87,7 +87,7 @@ def compare_within_tasks(block: Block, kernels: Kernels) -> TaskDistances:
     """Compare the answers to each task with each other."""
     distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
     total, known = block.per_task(distance), block.per_task(peers)
-    paired = known > 0 if block.live is None else (known > 0) & block.live
+    paired = known > 0
     rows = np.flatnonzero(block.to_answers(paired))
     sizes = block.sizes[paired]
     return TaskDistances(

@@ -122,7 +122,6 @@ def pick_field(block: Block, field: int, name: str) -> tuple[Block, Array, Array
         gold_task=np.searchsorted(tasks, block.gold_task[known]),
         gold_label=np.ascontiguousarray(codes_of(block.gold_label, field)[known]),
         prepared={},
-        live=None,
     )
     return part, rows, tasks
 
