@@ -13,7 +13,7 @@ import argparse
 import os
 import re
 import warnings
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,7 +34,7 @@ from gold_crowds import crowd_folder
 from public_data import use_data_beside_the_clone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from allalike import Panel
 
@@ -85,10 +85,10 @@ def read(name: str) -> Data:
 def judge(name: str, told: bool) -> Panel:
     """Let a panel decide, with all gold labels or without any."""
     data = read(name)
-    return allalike.jury(data.rows, domain="categorical", **({"gold": data.gold} if told else {}))
+    return allalike.jury(data.rows, domain="categorical", gold=data.gold if told else None)
 
 
-def discover(rows: Sequence[Any], **options: Any) -> Any:
+def discover(rows: Any, **options: Any) -> Any:
     """Return estimated labels of classes."""
     return allalike.discover(rows, domain="categorical", **options).truth
 
@@ -272,12 +272,12 @@ def compare_offsets(draws: int) -> Iterator[Row]:
 def compare_shared_errors(draws: int) -> Iterator[Row]:
     """Return how often a pair with correlated errors is found, and how often another pair is named."""
     kinds: dict[str, Callable[..., pd.DataFrame]] = {
-        "2 classes": lambda *how: _share_classes(*how, 2, 0.0, 0.0),
-        "2 classes, easy and hard tasks": lambda *how: _share_classes(*how, 2, 1.5, 0.0),
-        "4 classes, easy and hard tasks": lambda *how: _share_classes(*how, 4, 1.5, 0.0),
-        "4 classes, 70 % of errors on one label": lambda *how: _share_classes(*how, 4, 1.5, 0.7),
-        "scores": lambda *how: _share_scores(*how, 0.0),
-        "scores, easy and hard tasks": lambda *how: _share_scores(*how, 0.7),
+        "2 classes": partial(_share_classes, k=2),
+        "2 classes, easy and hard tasks": partial(_share_classes, k=2, difficulty=1.5),
+        "4 classes, easy and hard tasks": partial(_share_classes, k=4, difficulty=1.5),
+        "4 classes, 70 % of errors on one label": partial(_share_classes, k=4, difficulty=1.5, decoy=0.7),
+        "scores": _share_scores,
+        "scores, easy and hard tasks": partial(_share_scores, hard=0.7),
     }
     for kind, compare in kinds.items():
         for judges in (5, 9) if kind.startswith("scores") else (3, 9):
@@ -297,7 +297,7 @@ def compare_shared_errors(draws: int) -> Iterator[Row]:
 
 
 def _share_classes(
-    rng: np.random.Generator, judges: int, tasks: int, bond: float, k: int, difficulty: float, decoy: float
+    rng: np.random.Generator, judges: int, tasks: int, bond: float, *, k: int, difficulty: float = 0, decoy: float = 0
 ) -> pd.DataFrame:
     """Compare judges who are right in 55 to 95 %; the second answers as the first on some of the tasks."""
     truth, skill = rng.integers(k, size=tasks), rng.uniform(0.55, 0.95, judges)
@@ -312,7 +312,7 @@ def _share_classes(
     )
 
 
-def _share_scores(rng: np.random.Generator, judges: int, tasks: int, bond: float, hard: float) -> pd.DataFrame:
+def _share_scores(rng: np.random.Generator, judges: int, tasks: int, bond: float, *, hard: float = 0) -> pd.DataFrame:
     """Compare judges of whom the second has this correlation with the first."""
     errors = rng.normal(size=(tasks, judges))
     errors[:, 1] = bond * errors[:, 0] + np.sqrt(1 - bond**2) * errors[:, 1]
@@ -326,10 +326,12 @@ def compare_intervals(draws: int) -> Iterator[Row]:
     for se, sp in ((0.95, 0.95), (0.9, 0.7), (0.7, 0.6), (0.55, 0.5)):
         for number in KNOWN:
             rates = [_cover_rates(number, rate, se, sp, draws) for rate in (0.05, 0.2, 0.5, 0.8, 0.95)]
-            yield {"panel": f"rates, sensitivity {se:g}, specificity {sp:g}", "gold": number, **_average(rates)}
+            least = {f"{name}_least": min(row[name] for row in rates) for name in ("double", "ppi", "rogan_gladen")}
+            panel = f"rates, sensitivity {se:g}, specificity {sp:g}"
+            yield {"panel": panel, "gold": number, **_average(rates), **least}
     for name in BINARY:
         for number in KNOWN[:2]:
-            yield {"panel": name, "gold": number, **_average([_cover_public(name, number, draws)])}
+            yield {"panel": name, "gold": number, **_cover_public(name, number, draws)}
     for judges, per in ((3, 3), (5, 3), (12, 3)):
         held = []
         for seed in range(draws):
@@ -343,7 +345,7 @@ def compare_intervals(draws: int) -> Iterator[Row]:
 def _cover(truth: Floats, verdict: npt.NDArray[np.intp], number: int, rate: float) -> Row:
     """Return, per estimator, whether its interval contains the rate, and its width."""
     known = np.where(np.arange(len(truth)) < number, truth, np.nan)
-    counts, predicted = Counts.of(verdict, known), verdict * 1.0
+    counts, predicted = Counts.of(verdict, known), verdict.astype(np.float64)
     powered, _ = estimate_mean(truth[:number], predicted[:number], predicted[number:])
     found = {"double": estimate_rate(counts), "ppi": powered, "rogan_gladen": correct_rate(counts)[0]}
     row: Row = {}
@@ -354,10 +356,7 @@ def _cover(truth: Floats, verdict: npt.NDArray[np.intp], number: int, rate: floa
 
 
 def _average(rows: list[Row]) -> Row:
-    """Return means, and the lowest coverage of several rates."""
-    table = pd.DataFrame(rows)
-    least = {f"{name}_least": table[name].min() for name in ("double", "ppi", "rogan_gladen")} if len(rows) > 1 else {}
-    return {**table.mean().to_dict(), **least}
+    return {str(name): mean for name, mean in pd.DataFrame(rows).mean().items()}
 
 
 def _cover_rates(number: int, rate: float, se: float, sp: float, draws: int) -> Row:
@@ -365,8 +364,8 @@ def _cover_rates(number: int, rate: float, se: float, sp: float, draws: int) -> 
     for _ in range(draws):
         truth = rng.random(1000) < rate
         verdict = np.where(truth, rng.random(1000) < se, rng.random(1000) >= sp)
-        rows.append(_cover(truth * 1.0, verdict.astype(np.intp), number, rate))
-    return pd.DataFrame(rows).mean().to_dict()
+        rows.append(_cover(truth.astype(np.float64), verdict.astype(np.intp), number, rate))
+    return _average(rows)
 
 
 @cache
@@ -385,7 +384,7 @@ def _cover_public(name: str, number: int, draws: int) -> Row:
     for _ in range(draws):
         drawn = rng.integers(len(truth), size=len(truth))
         rows.append(_cover(truth[drawn], verdict[drawn], number, float(truth.mean())))
-    return pd.DataFrame(rows).mean().to_dict()
+    return _average(rows)
 
 
 def compare_drift(draws: int) -> Iterator[Row]:
@@ -412,11 +411,11 @@ def compare_drift(draws: int) -> Iterator[Row]:
         labels = (
             table.assign(label=table["label"].str[1:].astype(float)).pivot_table("label", "task", "judge").to_numpy()
         )
-        rng, named = np.random.default_rng(1), []
+        rng, false = np.random.default_rng(1), []
         for _ in range(max(draws // 4, 1)):
             then, now = np.array_split(rng.permutation(len(labels)), 2)
-            named.append(bool(_find_changed(labels[then], labels[now], same=False)))
-        yield {"panel": f"halves of {name}", "false_0": 100 * np.mean(named)}
+            false.append(bool(_find_changed(labels[then], labels[now], same=False)))
+        yield {"panel": f"halves of {name}", "false_0": 100 * np.mean(false)}
 
 
 def _find_changed(then: Floats, now: Floats, *, same: bool) -> set[int]:

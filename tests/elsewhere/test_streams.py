@@ -1,4 +1,4 @@
-"""Whatever hands over Arrow is read as a stream, and a large one is never in memory as a whole."""
+"""Whatever hands over Arrow is read."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import pytest
 
 import allalike
 from allalike.engines import Engine
-from allalike.readers.formats import frames, places
 from running.elsewhere import ROWS
 
 TABLE = pa.table(dict(zip(("worker", "task", "label"), map(list, zip(*ROWS, strict=True)), strict=True)))
@@ -46,21 +45,7 @@ def make_source(kind: str, folder: Path) -> Any:
     return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
 
 
-@pytest.fixture(autouse=True)
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "_STREAM_BATCH_ROWS", 5)
-    monkeypatch.setattr(places, "_BATCH_BYTES", 100)
-
-
 @pytest.mark.parametrize("kind", ["capsule", "reader", "relation", "lazy", "lazy categories", "categories", "delta"])
 def test_a_stream_is_read(kind: str, engine: Engine, truths: list[str], tmp_path: Path) -> None:
     result = allalike.discover(make_source(kind, tmp_path), engine=engine)
     assert result.tables_as("pandas").truth["label"].tolist() == truths
-
-
-@pytest.mark.parametrize("kind", ["relation", "lazy", "reader"])
-def test_computed_rows_are_read_in_batches_and_their_size_is_known(kind: str, tmp_path: Path) -> None:
-    stream = allalike.scan(make_source(kind, tmp_path), domain="categorical").stream()
-    assert sum(len(batch["label"]) for batch in stream.batches()) == len(ROWS)
-    assert stream.size > len(ROWS)  # by which the disk engine knows how many parts to make
-    assert len(list(stream.batches())) > 1

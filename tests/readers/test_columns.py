@@ -1,6 +1,5 @@
 """Roles of columns: recognised by what they hold, or asked for once, with proposals of which each can be read."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -214,17 +213,6 @@ def test_files_of_workers_are_seen_as_such_and_their_columns_found(tmp_path: Pat
         assert answers.workers.tolist() == [f"p{number}" for number in range(9)]
         assert (answers.worker.tolist(), answers.label.tolist()) == (whole.worker.tolist(), whole.label.tolist())
         assert sum(len(batch["worker"]) for batch in named.stream().batches()) == len(FRAME)
-
-
-def test_lists_in_nested_records_are_proposed_with_their_first_element(tmp_path: Path) -> None:
-    records = [
-        {"id": task, "said": [{"by": row.A, "has": [{"is": row.C}, {"is": "?"}]} for row in part.itertuples()]}
-        for task, part in FRAME.groupby("B")
-    ]
-    path = tmp_path / "a.jsonl"
-    path.write_text("\n".join(map(json.dumps, records)))
-    first = {"worker": "said[].by", "task": "id", "label": "said[].has[0].is"}
-    assert [each.options for each in ask(path).proposals].count({"columns": first}) == 1
 
 
 def test_texts_among_numbers_may_be_left_out_or_kept_also_where_columns_are_asked_for(tmp_path: Path) -> None:

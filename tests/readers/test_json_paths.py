@@ -45,11 +45,14 @@ def test_what_is_not_said_is_found_among_the_paths_in_step(nested: Path) -> None
     assert allalike.read(nested, columns=given).notes["guessed"]["columns"] == {"task": "id"}
 
 
-def test_paths_are_proposed_where_no_column_fits(nested: Path) -> None:
+def test_paths_are_proposed_where_no_column_fits(tmp_path: Path) -> None:
+    votes = [
+        {"id": n, "answers": [{"by": {"id": w}, "vote": "ab"[(n + w) % 3 == 0]} for w in range(3)]} for n in range(10)
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(votes))
     with pytest.raises(ColumnError) as caught:
-        allalike.read(nested)
-    proposed = caught.value.options["columns"]
-    assert (proposed["worker"], proposed["task"]) == (WHO["worker"], WHO["task"])
+        allalike.read(tmp_path / "a.json")
+    assert caught.value.options["columns"] == {"worker": "answers[].by.id", "task": "id", "label": "answers[].vote"}
 
 
 def test_what_a_record_lacks_is_missing_and_an_empty_list_is_no_answer() -> None:

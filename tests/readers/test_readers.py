@@ -79,14 +79,6 @@ def test_every_source_gives_the_same_answers_at_once_and_in_a_stream(name: str, 
     assert sorted(streamed) == sorted(tuple(map(str, row)) for row in ROWS)
 
 
-def test_of_a_lazy_frame_only_three_columns_are_collected() -> None:
-    def refuse(series: pl.Series) -> pl.Series:
-        raise AssertionError(series.name)
-
-    lazy = pl.from_pandas(FRAME).lazy().with_columns(pl.col("extra").map_batches(refuse, return_dtype=pl.Int64))
-    assert allalike.read(lazy, columns={"worker": "worker", "task": "task", "label": "label"}).n_answers == 6
-
-
 def test_odd_names_are_quoted_and_a_reader_is_used_again() -> None:
     odd = FRAME.rename(columns={"label": 'the "label", x'})
     assert allalike.read(duckdb.from_arrow(pa.table(odd)), columns={"label": 'the "label", x'}).n_answers == 6

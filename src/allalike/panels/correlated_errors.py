@@ -254,11 +254,11 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
 
 def _measure_squares(table: Floats) -> tuple[Floats, Floats]:
     """Return the number of common tasks of all pairs, and the variance of the difference of their coordinates."""
-    seen = (~np.isnan(table).any(axis=2)).astype(np.float64)
+    seen: Floats = np.asarray(~np.isnan(table).any(axis=2), np.float64)
     own = np.where(seen[:, :, None] > 0, table - np.nanmean(table, axis=(0, 1)), 0.0)
     common = seen.T @ seen
     sums = np.einsum("tic,tk->ikc", own, seen)
-    squares = np.square(own).sum(axis=2).T @ seen
+    squares: Floats = np.square(own).sum(axis=2).T @ seen
     safe = np.maximum(common, 1.0)
     apart = (squares + squares.T - 2 * np.einsum("tic,tkc->ik", own, own)) / safe
     apart -= np.square((sums - sums.transpose(1, 0, 2)) / safe[:, :, None]).sum(axis=2)

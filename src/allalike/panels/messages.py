@@ -6,8 +6,24 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from allalike._core.words import count
-from allalike.panels.summary import Interval, JudgeChange, MeanScore, PanelSummary, Rate, RateChange
+from allalike.panels.summary import (
+    AnnotatorTest,
+    Drift,
+    GroupRate,
+    Interval,
+    JudgeChange,
+    JudgeInterval,
+    OrderCounts,
+    OutcomeCounts,
+    PairCounts,
+    PanelSummary,
+    Recommendation,
+    SampleCounts,
+    UnreadableCounts,
+)
 from allalike.result.messages import Remark, name_some, percent, remark_reading, say_ties, share
 from allalike.result.summary import Summary
 
@@ -25,6 +41,12 @@ TITLES = {  # of tables, in the order in which they are shown
 }
 _N_LISTED, _N_NAMES = 4, 4  # rows of a table that a message lists, judges that it names
 _UNITS = {"error_rate": "error rate", "rmse": "RMSE", "distance": "mean distance"}
+_SHARES = ("agreement", "accuracy")  # changes in points
+_CHANGES = {
+    "agreement": "agreement with the others",
+    "distance": "distance to the others",
+    "error": "distance to gold labels",
+}
 _REASONS = {
     "better": "its error is significantly smaller",
     "not worse": "it is not worse by more than 1 % of the worth",
@@ -41,20 +63,22 @@ def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Remark]:
     '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
     yield from _describe_verdicts(panel, summary)
-    if panel.rate is not None:
-        yield from _describe_rate(panel.rate)
-    if panel.mean is not None:
-        yield _describe_mean(panel.mean)
-    yield from _describe_drift(panel)
-    yield from _describe_outcomes(panel)
-    yield from _describe_orders(panel)
-    yield from _describe_samples(panel)
+    yield from _describe_rate(panel)
+    if panel.drift is not None:
+        yield from _describe_drift(panel.drift)
+    yield from _describe_outcomes(panel.outcomes, panel.unreadable)
+    if panel.orders is not None:
+        yield from _describe_orders(panel.orders)
+    if panel.samples is not None:
+        yield from _describe_samples(panel.samples, is_scored=panel.is_scored)
     yield from _describe_offsets(panel)
-    yield from _describe_pairs(panel, summary.workers)
-    yield from _describe_independence(panel, summary.workers)
+    yield from _describe_pairs(panel.pairs, summary.workers, is_scored=panel.is_scored)
+    yield from _describe_effective(panel, summary.workers)
     yield from _describe_smallest(panel, summary.workers)
-    yield from _describe_recommendation(panel)
-    yield from _describe_annotators(panel)
+    if panel.recommendation is not None:
+        yield from _describe_choice(panel.recommendation, panel.error_unit)
+    if panel.annotators is not None:
+        yield from _describe_annotators(panel.annotators)
     if panel.by_gold:
         yield Remark("Statistics by gold labels hold for tasks like those with gold labels.")
     else:
@@ -68,8 +92,14 @@ def _percents(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-def _interval(interval: Any) -> str:
+def _interval(interval: Interval | GroupRate) -> str:
     return f"{100 * (interval.ci_low or 0):.1f} to {_percents(interval.ci_high)}"
+
+
+def _order_sizes(interval: JudgeInterval) -> tuple[float, float]:
+    """Return the limits without their sign, the smaller first."""
+    low, high = sorted((abs(interval.ci_low or 0), abs(interval.ci_high or 0)))
+    return low, high
 
 
 def _list_names(names: Sequence[Any]) -> str:
@@ -122,7 +152,16 @@ def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: fl
     return Remark(f"Accuracy on {tasks} with gold labels (each decided without its own): {accuracy}; {others}.")
 
 
-def _describe_rate(rate: Rate) -> Iterator[Remark]:
+def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
+    rate, mean = panel.rate, panel.mean
+    if mean is not None:
+        yield Remark(
+            f"Mean label of all tasks: {mean.estimate:.4g} (95 % confidence interval {mean.ci_low:.4g} to"
+            f" {mean.ci_high:.4g}, PPI++ with {count(mean.known, 'gold label')} as a random sample); gold labels alone"
+            f" {mean.gold_only.ci_low:.4g} to {mean.gold_only.ci_high:.4g}, mean of the verdicts {mean.apparent:.4g}."
+        )
+    if rate is None:
+        return
     positive, powered = " or ".join(map(str, rate.positive)), rate.prediction_powered
     if rate.estimate is None:
         yield Remark(
@@ -136,16 +175,13 @@ def _describe_rate(rate: Rate) -> Iterator[Remark]:
             f" with sensitivity {_percents(rate.sensitivity)} and specificity {_percents(rate.specificity)}.",
             *(("positive", rate.positive[0]) if rate.inferred else ()),
         )
-    if powered is not None and _find_width(powered) < _find_width(rate):
+    if powered is not None and powered.width < rate.width:
         yield Remark(
             f"With the panel's confidences (PPI++), it is {_percents(powered.estimate)} ({_interval(powered)}), if gold"
             " labels are a random sample of all tasks."
         )
     if rate.drawn == "truth" and rate.misfit:
-        yield Remark(
-            "The gold labels do not fit this run: with such errors, no rate explains the panel's verdicts. Collect gold"
-            " labels of this run."
-        )
+        yield Remark("The panel errs here in another way than on the gold labels: collect gold labels of this run.")
     for row in (rate.groups or ())[:_N_LISTED]:
         what = f"called so {_percents(row.apparent)} of the time; too few gold labels for a rate"
         if row.rate is not None:
@@ -154,23 +190,7 @@ def _describe_rate(rate: Rate) -> Iterator[Remark]:
     yield from _more(rate.groups or (), "more group", "rates")
 
 
-def _find_width(interval: Interval) -> float:
-    return math.inf if interval.ci_low is None or interval.ci_high is None else interval.ci_high - interval.ci_low
-
-
-def _describe_mean(mean: MeanScore) -> Remark:
-    alone = mean.gold_only
-    return Remark(
-        f"Mean label of all tasks: {mean.estimate:.4g} (95 % confidence interval {mean.ci_low:.4g} to"
-        f" {mean.ci_high:.4g}, PPI++ with {count(mean.known, 'gold label')} as a random sample); gold labels alone"
-        f" {alone.ci_low:.4g} to {alone.ci_high:.4g}, mean of the verdicts {mean.apparent:.4g}."
-    )
-
-
-def _describe_drift(panel: PanelSummary) -> Iterator[Remark]:
-    drift = panel.drift
-    if drift is None:
-        return
+def _describe_drift(drift: Drift) -> Iterator[Remark]:
     who = drift.drifted
     what = f"{_list_names(who)} changed" if who else "no judge changed beyond chance"
     if not drift.tests:
@@ -183,19 +203,14 @@ def _describe_drift(panel: PanelSummary) -> Iterator[Remark]:
     for names, word in ((drift.new_judges, "New"), (drift.gone_judges, "Gone")):
         if names:
             yield Remark(f"{word}: {_list_names(names)}.", names=names)
-    if drift.rate is not None:
-        yield from _describe_rate_change(drift.rate)
-
-
-def _describe_rate_change(rate: RateChange) -> Iterator[Remark]:
-    if rate.other_positive is not None:
+    rate = drift.rate
+    if rate is not None and rate.other_positive is not None:
         positive = " or ".join(map(str, rate.other_positive))
         yield Remark(f"The earlier rate is that of {positive}, and cannot be compared with this one.")
-    change = rate.difference
-    if change is not None and change.estimate is not None:
-        low, middle, high = (100 * (each or 0) for each in (change.ci_low, change.estimate, change.ci_high))
+    if rate is not None and rate.difference is not None and rate.difference.estimate is not None:
+        change, low, high = (100 * (each or 0) for each in msgspec.structs.astuple(rate.difference))
         before, now = (_percents(each.estimate if each else None) for each in (rate.before, rate.now))
-        yield Remark(f"The rate was {before} and is {now}: {middle:+.1f} points ({low:+.1f} to {high:+.1f}).")
+        yield Remark(f"The rate was {before} and is {now}: {change:+.1f} points ({low:+.1f} to {high:+.1f}).")
 
 
 def describe_change(row: JudgeChange) -> str:
@@ -206,21 +221,14 @@ def describe_change(row: JudgeChange) -> str:
     >>> describe_change(row)
     'ada: accuracy -30.0 points (-40.0 to -20.0), 50 tasks in both, p = 0.0021'
     """
-    numbers = (row.now or 0.0) - (row.before or 0.0), row.ci_low or 0.0, row.ci_high or 0.0
-    if row.what in ("agreement", "accuracy"):
-        change, low, high = (f"{100 * each:+.1f}" for each in numbers)
-        change += " points"
-    else:
-        change, low, high = (f"{each:+.3g}" for each in numbers)
-    names = {"distance": "distance to the others", "error": "distance to gold labels"}
-    name = {**names, "agreement": "agreement with the others"}.get(row.what, row.what)
-    both = row.tasks == "both"
-    tasks = f"{row.n_now:,} tasks in both" if both else f"{row.n_before:,} and {row.n_now:,} tasks"
-    return f"{row.judge}: {name} {change} ({low} to {high}), {tasks}, p = {row.p_value:.2g}"
+    numbers, is_share = ((row.now or 0) - (row.before or 0), row.ci_low or 0, row.ci_high or 0), row.what in _SHARES
+    change, low, high = (f"{100 * each:+.1f}" if is_share else f"{each:+.3g}" for each in numbers)
+    tasks = f"{row.n_now:,} tasks in both" if row.tasks == "both" else f"{row.n_before:,} and {row.n_now:,} tasks"
+    change += " points" if is_share else ""
+    return f"{row.judge}: {_CHANGES.get(row.what, row.what)} {change} ({low} to {high}), {tasks}, p = {row.p_value:.2g}"
 
 
-def _describe_outcomes(panel: PanelSummary) -> Iterator[Remark]:
-    outcomes, unread = panel.outcomes, panel.unreadable
+def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Iterator[Remark]:
     if outcomes.tie is not None:
         yield Remark(f"{outcomes.tie!r} is a tie, the verdict on {count(outcomes.ties, 'task')} (tie= names another).")
     if outcomes.below_quorum:
@@ -239,10 +247,7 @@ def _describe_outcomes(panel: PanelSummary) -> Iterator[Remark]:
         yield Remark(text, names=[each.judge for each in first])
 
 
-def _describe_orders(panel: PanelSummary) -> Iterator[Remark]:
-    orders = panel.orders
-    if orders is None:
-        return
+def _describe_orders(orders: OrderCounts) -> Iterator[Remark]:
     if orders.pairs:
         same = percent(orders.same / orders.pairs)
         yield Remark(
@@ -255,10 +260,8 @@ def _describe_orders(panel: PanelSummary) -> Iterator[Remark]:
         yield Remark(f"Verdicts name places: labels are those of the order {orders.first_order!r}.")
     if orders.known and not orders.biased:
         yield Remark("Position bias: no judge.")
-    elif orders.known:
-        first = orders.biased[0]
-        place = "first" if (first.bias or 0) > 0 else "second"
-        low, high = sorted((abs(first.ci_low or 0), abs(first.ci_high or 0)))
+    for first in orders.biased[:1]:
+        place, (low, high) = "first" if (first.bias or 0) > 0 else "second", _order_sizes(first)
         yield Remark(
             f"Position bias: {count(len(orders.biased), 'judge')}, most {first.judge}, which prefers the {place} place"
             f" in {percent(0.5 + abs(first.bias or 0))} of verdicts ({50 + 100 * low:.0f} to {50 + 100 * high:.0f} %).",
@@ -266,16 +269,13 @@ def _describe_orders(panel: PanelSummary) -> Iterator[Remark]:
         )
 
 
-def _describe_samples(panel: PanelSummary) -> Iterator[Remark]:
-    samples = panel.samples
-    if samples is None:
-        return
-    least, kind = samples.least_steady, "correlation" if panel.is_scored else "probability of equal labels"
-    limits = f"({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})"
+def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Remark]:
+    least, kind = samples.least_steady, "correlation" if is_scored else "probability of equal labels"
     yield Remark(
         f"Samples: two of one judge on a task have a {kind} of {samples.steadiness or 0:.2f}; {least.judge} is the"
-        f" least steady, {least.steadiness or 0.0:.2f} {limits}. {samples.enough:,} of {samples.most:,} samples per"
-        f" judge suffice for {100 * samples.retain:g} % of the worth.",
+        f" least steady, {least.steadiness or 0:.2f} ({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})."
+        f" {samples.enough:,} of {samples.most:,} samples per judge suffice for {100 * samples.retain:g} % of the"
+        " worth.",
         names=[least.judge],
     )
 
@@ -288,7 +288,7 @@ def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
             f" {correction.after:.3g} instead of {correction.before:.3g}."
         )
     for each in offsets[:1]:
-        low, high = sorted((abs(each.ci_low or 0), abs(each.ci_high or 0)))
+        low, high = _order_sizes(each)
         way = "higher" if (each.offset or 0) > 0 else "lower"
         more = f"; {len(offsets) - 1:,} more have one" if len(offsets) > 1 else ""
         yield Remark(
@@ -298,13 +298,12 @@ def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
         )
 
 
-def _describe_pairs(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
-    pairs = panel.pairs
+def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Iterator[Remark]:
     if not pairs.compared or not pairs.tasks:
         why = "no task is confident enough" if pairs.compared else f"too few judges ({n_judges:,}), or other labels"
         yield Remark(f"Correlated errors: not tested ({why}).")
         return
-    where = f"on {count(pairs.tasks, 'task')}" + ("" if panel.is_scored else " whose truth is known or confident")
+    where = f"on {count(pairs.tasks, 'task')}" + ("" if is_scored else " whose truth is known or confident")
     if not pairs.found:
         yield Remark(f"Correlated errors: no pair of {pairs.compared:,} beyond the others, {where}.")
         return
@@ -323,7 +322,7 @@ def _describe_pairs(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
     yield from _more(pairs.groups, "more group", "judges")
 
 
-def _describe_independence(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
+def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
     effective, ceiling = panel.effective_judges, panel.ceiling
     if effective.all is not None:
         named = [each for each in (effective.most, effective.least) if each is not None]
@@ -338,10 +337,10 @@ def _describe_independence(panel: PanelSummary, n_judges: int) -> Iterator[Remar
         )
 
 
-def _describe_smallest(panel: PanelSummary, everybody: int) -> Iterator[Remark]:
+def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
     few, cost = panel.smallest, panel.cost
     what = f"Smallest panel that retains {100 * few.retain:g} %"
-    if few.size == everybody:
+    if few.size == n_judges:
         yield Remark(f"{what}: all of them.")
     else:
         low, high = (100 * (each or 0.0) for each in few.lost)
@@ -350,38 +349,29 @@ def _describe_smallest(panel: PanelSummary, everybody: int) -> Iterator[Remark]:
             to = "the whole panel" if panel.error is None else f"the truth (all: {panel.error:.3g})"
             held_out = f"have a {_UNITS[panel.error_unit]} of {few.error or 0:.3g} to {to}"
         yield Remark(
-            f"{what}: {few.size:,} of {everybody:,}: {_list_names(few.members)}. On held-out tasks, such panels"
+            f"{what}: {few.size:,} of {n_judges:,}: {_list_names(few.members)}. On held-out tasks, such panels"
             f" {held_out}.",
             names=few.members,
         )
     if cost is not None:
-        both = (("all judges", cost.panel, cost.panel_per_correct),)
-        both += (("the smallest panel", cost.smallest, cost.smallest_per_correct),)
-        prices = [
-            f"{name} {price:,.6g}" + (f" ({each:.4g} per correct verdict)" if each else "")
-            for name, price, each in both
-        ]
+        both = [("all judges", cost.panel, cost.panel_per_correct)]
+        both += [("the smallest panel", cost.smallest, cost.smallest_per_correct)]
+        prices = [f"{name} {x:,.6g}" + (f" ({each:.4g} per correct verdict)" if each else "") for name, x, each in both]
         yield Remark(f"Cost: {'; '.join(prices)}.")
 
 
-def _describe_recommendation(panel: PanelSummary) -> Iterator[Remark]:
-    choice = panel.recommendation
-    if choice is None:
-        return
+def _describe_choice(choice: Recommendation, unit: str) -> Iterator[Remark]:
     errors = ", ".join(f"{option.name} {option.error:.3g}" for option in choice.options)
     chosen = next(option for option in choice.options if option.name == choice.chosen)
     who = "" if choice.chosen == "whole panel" else f" ({_list_names(chosen.members)})"
     yield Remark(
         f"Recommendation: {choice.chosen}{who}, because {_REASONS[choice.reason]}. Cross-validated"
-        f" {_UNITS[panel.error_unit]}: {errors}.",
+        f" {_UNITS[unit]}: {errors}.",
         names=chosen.members,
     )
 
 
-def _describe_annotators(panel: PanelSummary) -> Iterator[Remark]:
-    test = panel.annotators
-    if test is None:
-        return
+def _describe_annotators(test: AnnotatorTest) -> Iterator[Remark]:
     passed, first = [model.model for model in test.models if model.passes], test.models[0]
     yield Remark(
         f"Alternative annotator test: {_list_names(passed) or 'no model'} may replace the {test.humans:,} humans"

@@ -56,7 +56,7 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import MAX_NAMED, UNKNOWN, GroupRate, Interval, MeanScore, Rate
+from allalike.panels.summary import MAX_NAMED, GroupRate, Interval, MeanScore, Rate
 from allalike.panels.verdicts import NORMAL, Statistics, divide
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
@@ -69,6 +69,22 @@ _MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tas
 _MAX_LISTED = 10  # labels in a message
 _BOUND = re.compile(r"([<>]=?)\s*([-+.\d]+)")
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
+
+
+class Estimate(NamedTuple):
+    """An estimate with its 95 % confidence interval."""
+
+    estimate: float
+    ci_low: float
+    ci_high: float
+
+    @property
+    def fact(self) -> Interval:
+        """The same as a fact of the summary."""
+        return Interval(**self._asdict())
+
+
+UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
 class Counts(NamedTuple):
@@ -110,11 +126,11 @@ class Counts(NamedTuple):
         return divide(self.called_right, self.truly)
 
 
-def estimate_rate(counts: Counts) -> Interval:
+def estimate_rate(counts: Counts) -> Estimate:
     """Estimate the rate by double sampling.
 
     >>> perfect = Counts(np.array([50.0, 150.0]), np.array([10.0, 30.0]), np.array([0.0, 30.0]))
-    >>> [round(each, 2) for each in msgspec.structs.astuple(estimate_rate(perfect))]
+    >>> [round(each, 2) for each in estimate_rate(perfect)]
     [0.75, 0.68, 0.81]
     """
     if not counts.known.any():
@@ -125,17 +141,17 @@ def estimate_rate(counts: Counts) -> Interval:
     misses = np.array([counts.tasks[NEGATIVE], *(counts.known - counts.positive)]) + PRIOR
     called, bad, good = np.random.default_rng(0).beta(hits, misses, (_DRAWS, 3)).T
     low, high = np.quantile(called * good + (1 - called) * bad, _LIMITS).tolist()
-    return Interval(estimate=estimate, ci_low=min(low, estimate), ci_high=max(high, estimate))
+    return Estimate(estimate, min(low, estimate), max(high, estimate))
 
 
-def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Interval, float]:
+def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
     """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; return lambda as well.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
     >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
     >>> mean, power = estimate_mean(truth[:100], scores[:100], scores[100:])
-    >>> [round(each, 2) for each in msgspec.structs.astuple(mean)], round(power, 2)
+    >>> [round(each, 2) for each in mean], round(power, 2)
     ([5.07, 4.98, 5.16], 0.75)
     """
     from scipy.special import stdtrit
@@ -151,17 +167,17 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Int
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
     half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
-    return Interval(estimate=estimate, ci_low=estimate - half, ci_high=estimate + half), power
+    return Estimate(estimate, estimate - half, estimate + half), power
 
 
-def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval, bool]:
+def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
     """Correct the share called positive, of some tasks or of those without gold labels, by sensitivity and specificity.
 
     Return also whether no rate explains that share if the panel errs as on gold labels. Two more gold labels of each
     kind are added, half of them right.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
-    >>> [round(each, 4) for each in msgspec.structs.astuple(correct_rate(counts, counts.tasks)[0])]
+    >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
     [0.1667, 0.0564, 0.2627]
     """
     asked = counts.tasks - counts.known if tasks is None else tasks
@@ -174,7 +190,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval,
     hit, size = (counts.called_right + 1) / truths, float(asked.sum()) + NORMAL**2
     slope = float(hit.sum()) - 1
     if slope <= 0:
-        return Interval(estimate=plain, ci_low=0.0, ci_high=1.0), False
+        return Estimate(plain, 0.0, 1.0), False
 
     def find_limits(rate: float) -> tuple[float, float]:
         bad, good = (hit * (1 - hit) / truths).tolist()
@@ -188,7 +204,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Interval,
     low, high = find_limits(rate)
     if misfit := low >= 1 or high <= 0:
         low, high = find_limits(min(max(rate, 0.0), 1.0))
-    return Interval(estimate=plain, ci_low=max(low, 0.0), ci_high=min(high, 1.0)), misfit
+    return Estimate(plain, max(low, 0.0), min(high, 1.0)), misfit
 
 
 def have_equal_errors(parts: Sequence[Counts]) -> bool:
@@ -228,47 +244,40 @@ def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Ar
     >>> choose_positive(answers.encoding, [">=3"])(answers.label)
     array([False,  True])
     """
-    bounds = [_BOUND.fullmatch(str(each).strip()) for each in positive]
-    if encoding.n_classes is None and encoding.numeric:
+    has_numbers = encoding.n_classes is None and encoding.numeric
+    names = [] if has_numbers else list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
+    chosen, tests = set[int](), []
+    for each in map(str, positive):
+        bound = None if encoding.nominal else _BOUND.fullmatch(each.strip())
         try:
-            tests = [
-                (np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2]))
-                for each, bound in zip(positive, bounds, strict=True)
-            ]
-        except (TypeError, ValueError):
-            raise OptionError(
-                f"positive is {positive[0]!r}, and labels are numbers. Write a bound, such as '>=4'."
-            ) from None
-        return partial(_meets_any, tests=tests)
-    names = [str(label) for label in encoding.decode(np.arange(encoding.n_labels)).tolist()]
-    chosen = np.zeros(len(names), np.bool_)
-    for each, bound in zip(map(str, positive), bounds, strict=True):
-        if bound is not None and not encoding.nominal:
-            try:
-                chosen |= _COMPARE[bound[1]](np.array(names, np.float64), float(bound[2]))
-            except ValueError:
-                raise OptionError(
-                    f"positive is {each!r}, but the levels are not numbers. Name those that are positive."
-                ) from None
-        elif each in names:
-            chosen[names.index(each)] = True
-        else:
+            if has_numbers:
+                tests.append((np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2])))
+            elif bound is not None:
+                levels = np.array(names, np.float64)
+                chosen |= {*np.flatnonzero(_COMPARE[bound[1]](levels, float(bound[2]))).tolist()}
+        except ValueError:
+            what = "labels are numbers. Write a bound, such as '>=4'" if has_numbers else "the levels are not numbers"
+            raise OptionError(f"positive is {each!r}, but {what}.") from None
+        if names and bound is None and each not in names:
             listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
             raise UnknownNameError(f"No verdict is {each!r}.{did_you_mean(each, names)} The verdicts are: {listed}.")
-    if chosen.all() and len(names) > 1:
+        chosen |= {names.index(each)} if names and bound is None else set()
+    if len(chosen) == len(names) > 1:
         raise OptionError(f"positive names every label, {', '.join(names)}, so that the rate is 1. Leave some out.")
-    return partial(np.isin, test_elements=np.flatnonzero(chosen))
+    if has_numbers:
+        return lambda labels: np.asarray(np.any([compare(labels, bound) for compare, bound in tests], axis=0))
+    return lambda labels: np.isin(labels, [*chosen])
 
 
-def _meets_any(numbers: Array, *, tests: Sequence[tuple[Any, float]]) -> Array:
-    return np.asarray(np.any([compare(numbers, bound) for compare, bound in tests], axis=0))
+def find_gold(run: Run) -> Floats:
+    """Return, per task, its gold label as a number or a code, or NaN."""
+    return np.asarray(run.collect(partial(_mark_gold, kernels=run.kernels))["truth"], np.float64)
 
 
-def mark_gold(block: Block, *, kernels: Kernels, value: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return, per task, a value of its gold label, or NaN."""
+def _mark_gold(block: Block, *, kernels: Kernels) -> dict[str, Array]:
     truth = np.full(block.n_tasks, np.nan)
     if len(block.gold_task):
-        truth[block.gold_task] = value(kernels.restore_gold(block))
+        truth[block.gold_task] = kernels.restore_gold(block)
     return {"truth": truth}
 
 
@@ -285,28 +294,24 @@ def describe_rate(
 
     ``verdicts`` are those without gold labels; ``by_truth`` is true if gold labels were selected by their labels.
     """
-    is_positive, piece = choose_positive(run.encoding, positive), verdicts.joined()
-    verdict = np.asarray(is_positive(piece.found["label"])).astype(np.intp)
-    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=is_positive))["truth"]
-    counts, known = Counts.of(verdict, truth), ~np.isnan(truth)
+    is_positive, piece, gold = choose_positive(run.encoding, positive), verdicts.joined(), find_gold(run)
+    verdict, known = np.asarray(is_positive(piece.found["label"])).astype(np.intp), ~np.isnan(gold)
+    truth = np.where(known, is_positive(gold), np.nan)
+    counts = Counts.of(verdict, truth)
     rogan_gladen, misfit = correct_rate(counts)
-    double_sampling = estimate_rate(counts)
-    rate, powered = rogan_gladen if by_truth else double_sampling, None
+    double_sampling, powered = estimate_rate(counts), None
     if known.any() and not by_truth:
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
         mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = Interval(estimate=mean.estimate, ci_low=max(mean.ci_low, 0.0), ci_high=min(mean.ci_high, 1.0))
+        powered = Estimate(mean.estimate, max(mean.ci_low, 0.0), min(mean.ci_high, 1.0)).fact
+    rate = rogan_gladen if by_truth else double_sampling
     rows = [_list_row("", counts, rate)]
     if groups is not None:
-        rows += _estimate_groups(
-            np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object),
-            verdict,
-            truth,
-            by_truth=by_truth,
-        )
+        group = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
+        rows += _estimate_groups(group, verdict, truth, by_truth=by_truth)
     facts = Rate(
-        **msgspec.structs.asdict(rate),
+        **rate._asdict(),
         positive=tuple(positive),
         inferred=inferred,
         tasks=int(counts.tasks.sum()),
@@ -315,8 +320,8 @@ def describe_rate(
         sensitivity=float(counts.hit_rates[POSITIVE]),
         specificity=float(counts.hit_rates[NEGATIVE]),
         drawn="truth" if by_truth else "random",
-        double_sampling=double_sampling,
-        rogan_gladen=rogan_gladen,
+        double_sampling=double_sampling.fact,
+        rogan_gladen=rogan_gladen.fact,
         prediction_powered=powered,
         misfit=misfit,
         by=groups and groups[0],
@@ -326,18 +331,15 @@ def describe_rate(
     for called, number in enumerate(allot_gold(counts)):  # at random among tasks with one verdict
         places = np.flatnonzero((verdict == called) & ~known)
         ask += places[np.argsort(order[places], kind="stable")][:number].tolist()
-    further = pd.DataFrame(
-        {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
-    )
+    asked = {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
     rates = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
-    return Statistics({"rate": facts}, {"rates": rates, "ask": further}), facts
+    return Statistics({"rate": facts}, {"rates": rates, "ask": pd.DataFrame(asked)}), facts
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
     """Return the rate of each group, by its own gold labels or, if errors are equal, by those of all tasks."""
     parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
-    counts, are_equal = Counts.of(verdict, truth), have_equal_errors(list(parts.values()))
-    rows = []
+    counts, are_equal, rows = Counts.of(verdict, truth), have_equal_errors(list(parts.values())), []
     for name, part in parts.items():
         if part.known.sum() >= _MIN_OWN:
             rows.append(_list_row(name, part, correct_rate(part)[0] if by_truth else estimate_rate(part)))
@@ -346,27 +348,20 @@ def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats,
     return rows
 
 
-def _list_row(group: str, counts: Counts, rate: Interval, source: str = "own") -> GroupRate:
-    return GroupRate(
-        group=group,
-        tasks=int(counts.tasks.sum()),
-        known=int(counts.known.sum()),
-        apparent=counts.apparent,
-        rate=rate.estimate,
-        ci_low=rate.ci_low,
-        ci_high=rate.ci_high,
-        estimated_from="" if math.isnan(rate.estimate) else source,
-    )
+def _list_row(group: str, counts: Counts, rate: Estimate, source: str = "own") -> GroupRate:
+    tasks, known = int(counts.tasks.sum()), int(counts.known.sum())
+    return GroupRate(group, tasks, known, counts.apparent, *rate, "" if math.isnan(rate.estimate) else source)
 
 
 def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
     """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
-    truth: Floats = run.collect(partial(mark_gold, kernels=run.kernels, value=np.asarray))["truth"]
-    label = np.asarray(verdicts.joined().found["label"], np.float64)
+    truth, label = find_gold(run), np.asarray(verdicts.joined().found["label"], np.float64)
     known, there = ~np.isnan(truth), ~np.isnan(label)
     if (known & there).sum() < _MIN_OWN:
         return Statistics({})
     mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
     alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
-    own = {"known": int(known.sum()), "apparent": float(label[there].mean()), "power": power, "gold_only": alone}
-    return Statistics({"mean": MeanScore(**msgspec.structs.asdict(mean), **own)})
+    facts = MeanScore(
+        **mean._asdict(), known=int(known.sum()), apparent=label[there].mean(), power=power, gold_only=alone.fact
+    )
+    return Statistics({"mean": facts})

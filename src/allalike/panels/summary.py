@@ -23,6 +23,11 @@ class Interval(PanelFacts, frozen=True):
     ci_low: Number
     ci_high: Number
 
+    @property
+    def width(self) -> float:
+        """The width of the interval; infinite if it is unknown."""
+        return math.inf if self.ci_low is None or self.ci_high is None else self.ci_high - self.ci_low
+
 
 class JudgeInterval(PanelFacts, frozen=True):
     """The offset, the position bias or the steadiness of a judge, with its 95 % confidence interval."""
@@ -154,7 +159,7 @@ class AnnotatorTest(PanelFacts, frozen=True):
     models: tuple[ModelTest, ...]
 
 
-class GroupRate(PanelFacts, frozen=True):
+class GroupRate(msgspec.Struct, frozen=True):
     """Rate of a group of tasks, by gold labels of its own or of all tasks."""
 
     group: str
@@ -328,9 +333,6 @@ class PanelSummary(PanelFacts, frozen=True):
     def is_scored(self) -> bool:
         """Whether verdicts are scores: labels with distances other than classes."""
         return self.error_unit != "error_rate"
-
-
-UNKNOWN = Interval(estimate=math.nan, ci_low=math.nan, ci_high=math.nan)
 
 
 def make_summary(facts: dict[str, Any]) -> PanelSummary:

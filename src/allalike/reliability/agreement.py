@@ -20,8 +20,9 @@ from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
 from allalike.frames import Frame, Framed, dress
 from allalike.methods.composed import take_field
-from allalike.reliability.alpha import Alpha, compare_within_tasks, compute_alpha
+from allalike.reliability.alpha import Alpha, compute_alpha
 from allalike.reliability.coefficients import name_alpha
+from allalike.reliability.expected import pick_pairable
 from allalike.reliability.kappas import Cohen, compute_cohen, compute_fleiss, compute_gwet, weigh_levels
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Agreement(Framed[Frame]):
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
         """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
 
-        ``allalike agreement --list`` says what each is.
+        ``allalike list coefficients`` says what each is.
 
         Parameters
         ----------
@@ -258,13 +259,10 @@ class Agreement(Framed[Frame]):
         }
 
     def _list_effects(self) -> list[dict[str, Any]]:
-        without = self.found.without
-        effect = self.alpha - without
-        order = np.argsort(-np.abs(np.nan_to_num(effect)), kind="stable")[:_MAX_NAMED]
-        return [
-            {"worker": self.run.workers[int(i)], "alpha_without": _known(without[i]), "effect": _known(effect[i])}
-            for i in order
-        ]
+        effect = self.alpha - self.found.without
+        order = np.argsort(-np.abs(np.nan_to_num(effect)), kind="stable")[:_MAX_NAMED].tolist()
+        numbers = {"alpha_without": self.found.without, "effect": effect}
+        return [{"worker": self.run.workers[i], **{n: _known(x[i]) for n, x in numbers.items()}} for i in order]
 
     def __repr__(self) -> str:
         own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.ci_low, self.ci_high
@@ -331,7 +329,7 @@ def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
 def _compute_agreement(run: MemoryRun, distance: str) -> float:
     """Return 1 minus the mean over tasks of the mean distance of two answers, by another distance of these labels."""
     kernels = replace(run.encoding, domain=replace(run.domain, distance=distance)).kernels
-    means = np.concatenate([compare_within_tasks(block, kernels).mean for block in run.blocks])
+    means = pick_pairable(run.blocks, kernels).mean
     return 1 - float(means.mean()) if len(means) else np.nan
 
 

@@ -19,6 +19,12 @@ sum S_u of the distances of the task:
 The last two answers to a task leave together, for neither of them is pairable alone. Pairs whose distance is unknown do
 not count, and a task without a known distance is not pairable.
 
+**The confidence interval** is that of a bootstrap over tasks (Efron: Bootstrap methods: another look at the jackknife.
+1979): a thousand times as many tasks as there are are drawn, with replacement. From 1,000 tasks on, tasks form groups
+by a hash of their ids, and groups are drawn: an interval from a thousand groups is off by 2 %. Seed and order are
+fixed, so that every engine gives the same interval. With few tasks it is too narrow, because what did not occur in ten
+tasks is not drawn either.
+
 Alpha is unknown (NaN) if all answers are the same, or if no task has two. It describes a crowd as a whole: a few bad
 workers among many good ones hardly change it.
 """
@@ -30,19 +36,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import sum_by
+from allalike._core.columns.hashes import mix
 from allalike.distances.euclidean import check_digits
 from allalike.errors import UnsupportedError
-from allalike.reliability.bootstrap import TaskGroups, compute_interval, draw_weights, group_tasks
-from allalike.reliability.expected import SquaredDistances, compare_pairs, find_squared_distances
+from allalike.reliability.expected import compare_pairs, find_vectors, pick_pairable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
-    from allalike.domains import Kernels
+    from allalike._core.blocks.block import Array, Floats
     from allalike.engines.memory import MemoryRun
+    from allalike.reliability.expected import LabelTotals, Pairable, PairedDistances, Places
+
+MAX_GROUPS = RESAMPLES = 1000
+_MAX_UNKNOWN = 0.05  # share of resamples without a value, beyond which there is no interval
 
 
 @dataclass(frozen=True)
@@ -62,48 +72,6 @@ class Alpha:
     without: Floats
 
 
-@dataclass(frozen=True)
-class TaskDistances:
-    """Distances within the pairable tasks of a block: rows of the block, and arrays per such row or per task."""
-
-    block: Block
-    rows: npt.NDArray[np.intp]
-    worker: npt.NDArray[np.intp]
-    task: npt.NDArray[np.intp]
-    distance: Floats
-    peers: Floats
-    task_hash: npt.NDArray[np.uint64]
-    size: Floats
-    total: Floats
-    known: Floats
-
-    @property
-    def mean(self) -> Floats:
-        """The mean distance of two answers to each task."""
-        return self.total / self.known
-
-
-def compare_within_tasks(block: Block, kernels: Kernels) -> TaskDistances:
-    """Compare the answers to each task with each other."""
-    distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
-    total, known = block.per_task(distance), block.per_task(peers)
-    paired = known > 0
-    rows = np.flatnonzero(block.to_answers(paired))
-    sizes = block.sizes[paired]
-    return TaskDistances(
-        block=block,
-        rows=rows,
-        worker=block.worker[rows] if isinstance(block.workers, slice) else block.workers[block.worker[rows]],
-        task=np.repeat(np.arange(len(sizes)), sizes),
-        distance=distance[rows],
-        peers=peers[rows],
-        task_hash=block.task_hash[paired],
-        size=sizes.astype(np.float64),
-        total=total[paired],
-        known=known[paired],
-    )
-
-
 def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
     """Compute Krippendorff's alpha; for classes, given how many pairable answers each has.
 
@@ -119,20 +87,20 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
             f"Agreement is that of one crowd, but these answers are {run.n_tasks:,} problems, each with"
             " workers of its own. Leave per_task() out."
         )
-    tasks = [compare_within_tasks(block, run.kernels) for block in run.blocks]
-    groups = group_tasks(np.concatenate([each.task_hash for each in tasks]), run.n_tasks)
-    squared = find_squared_distances(run, label_counts)
-    by_group, lost = _sum_up(tasks, groups, squared, len(run.workers))
+    paired = pick_pairable(run.blocks, run.kernels)
+    n_groups, number = group_tasks(paired.task_hash, run.n_tasks)
+    expected = find_vectors(run, paired, label_counts) or compare_pairs(run, float(paired.size.sum()), number)
+    by_group = _sum_groups(paired, number(paired.task_hash), n_groups, expected)
+    lost = _sum_lost(paired, len(run.workers), expected)
     total = {name: np.asarray(sums.sum(axis=0)) for name, sums in by_group.items()}
     if run.domain.power == 2:
         check_digits(total["observed"][None])
-    n, n_tasks = float(total["answers"]), int(total["tasks"])
-    expected = squared or compare_pairs(run, n, groups)
+    n, n_tasks = float(total["answers"]), len(paired.size)
     survey = run.domain.record is not None and run.domain.record.one  # its scales have no common expectation
     disagreement = np.asarray(np.nan) if survey else expected.compute(total)
     low, high = np.nan, np.nan
     if n_tasks > 1 and not survey:
-        weights = draw_weights(groups.n_groups)
+        weights = draw_weights(n_groups)
         drawn = {name: weights @ by_group[name] for name in ("answers", "observed")}
         low, high = compute_interval(_divide(drawn, expected.compute_resampled(by_group, weights)))
     left = {name: total[name] - lost[name] for name in ("answers", "observed")}
@@ -146,7 +114,7 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
         source=expected.source,
         answers=int(n),
         tasks=n_tasks,
-        distance=float(total["mean"] / total["tasks"]) if n else np.nan,
+        distance=float(paired.mean.mean()) if n else np.nan,
         without=_divide(left, expected.compute_without(total, lost)),
     )
 
@@ -158,54 +126,67 @@ def _divide(sums: Mapping[str, Array], expected: Floats) -> Floats:
     return np.asarray(1 - observed / np.where(known, expected, 1.0))
 
 
-def _sum_up(
-    tasks: list[TaskDistances], groups: TaskGroups, squared: SquaredDistances | None, n_workers: int
-) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return the sums of each group of tasks, and what these sums lose without each worker."""
-    by_group: dict[str, Floats] = {}
-    lost: dict[str, Floats] = {}
-    for each in tasks:
-        for sums, more in (
-            (by_group, _sum_groups(each, groups, squared)),
-            (lost, _sum_lost(each, n_workers, squared)),
-        ):
-            for name, values in more.items():
-                sums[name] = sums[name] + values if name in sums else values
-    return by_group, lost
+def _sum_groups(
+    paired: Pairable, group: Places, n_groups: int, expected: LabelTotals | PairedDistances
+) -> dict[str, Floats]:
+    """Return the sums of each group of tasks."""
+    size, mean = paired.size, paired.mean
+    values = {"answers": size, "observed": size * mean, "pairs": size * (size - 1), "within": size * (size - 1) * mean}
+    sums = {name: sum_by(group, value, n_groups) for name, value in values.items()}
+    return sums | expected.add(group[paired.task], n_groups)
 
 
-def _sum_groups(tasks: TaskDistances, groups: TaskGroups, squared: SquaredDistances | None) -> dict[str, Floats]:
-    group, size, mean = groups.number(tasks.task_hash), tasks.size, tasks.mean
-    values = {"answers": size, "observed": size * mean, "tasks": np.ones(len(size)), "mean": mean}
-    if squared is None:
-        values |= {"pairs": size * (size - 1), "within": size * (size - 1) * mean}
-    sums = {name: sum_by(group, value, groups.n_groups) for name, value in values.items()}
-    if squared is not None:
-        sums |= squared.add_vectors(tasks.block, group[tasks.task], tasks.rows, groups.n_groups)
-    return sums
-
-
-def _sum_lost(tasks: TaskDistances, n_workers: int, squared: SquaredDistances | None) -> dict[str, Floats]:
+def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDistances) -> dict[str, Floats]:
     """Sum what goes with each worker: the worker's answers, and those that are not pairable without them."""
-    size, total, known, before = (
-        values[tasks.task] for values in (tasks.size, tasks.total, tasks.known, tasks.size * tasks.mean)
-    )
-    stays = known > 2 * tasks.peers
-    factor = np.divide(size - 1, known - 2 * tasks.peers, out=np.zeros(len(size)), where=stays)
-    observed = before - total * factor + 2 * factor * tasks.distance
-    values = {"answers": np.where(stays, 1.0, size), "observed": observed}
-    if squared is None:
-        others = np.where(stays, size - 2, 0.0)
-        values |= {"within": (size - 1) * before - others * (before - observed), "pairs": (size - 1) * (size - others)}
-    sums = {name: sum_by(tasks.worker, value, n_workers) for name, value in values.items()}
-    if squared is None:
-        return sums
-    place, row = tasks.worker, np.arange(len(tasks.rows))
+    task, place = paired.task, paired.worker
+    size, total, known, mean = (each[task] for each in (paired.size, paired.total, paired.known, paired.mean))
+    before, stays = size * mean, known > 2 * paired.peers
+    factor = np.divide(size - 1, known - 2 * paired.peers, out=np.zeros(len(size)), where=stays)
+    observed = before - total * factor + 2 * factor * paired.distance
+    others = np.where(stays, size - 2, 0.0)
+    values = {
+        "answers": np.where(stays, 1.0, size),
+        "observed": observed,
+        "pairs": (size - 1) * (size - others),
+        "within": (size - 1) * before - others * (before - observed),
+    }
+    sums = {name: sum_by(place, value, n_workers) for name, value in values.items()}
+    row = np.arange(len(task))
     if not stays.all():  # all answers to such a task go with each of its workers
         last = row[~stays]
         sizes = size[last].astype(np.intp)
-        first = np.searchsorted(tasks.task, tasks.task[last])
-        others = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        first = np.searchsorted(task, task[last])
+        together = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
         place = np.concatenate([place[stays], np.repeat(place[last], sizes)])
-        row = np.concatenate([row[stays], others])
-    return sums | squared.add_vectors(tasks.block, place, tasks.rows[row], n_workers)
+        row = np.concatenate([row[stays], together])
+    return sums | expected.add(place, n_workers, row)
+
+
+def group_tasks(paired: npt.NDArray[np.uint64], n_tasks: int) -> tuple[int, Callable[[npt.NDArray[np.uint64]], Places]]:
+    """Make a group of each pairable task, given their hashes, or a thousand groups; return how to number tasks, too.
+
+    >>> group_tasks(np.array([9, 5], np.uint64), 3)[1](np.array([9, 5, 7], np.uint64))
+    array([1, 0, 1])
+    """
+    if n_tasks > MAX_GROUPS:
+        return MAX_GROUPS, lambda hashes: (mix(hashes) % np.uint64(MAX_GROUPS)).astype(np.intp)
+    known = np.unique(paired)
+    last = max(len(known) - 1, 0)
+    return last + 1, lambda hashes: np.minimum(np.searchsorted(known, hashes), last).astype(np.intp)
+
+
+def draw_weights(n_groups: int) -> Floats:
+    """Return how often each group (a column) is drawn in each resample (a row)."""
+    drawn = np.random.default_rng(0).integers(0, n_groups, (RESAMPLES, n_groups), np.int32)
+    drawn += np.arange(RESAMPLES, dtype=np.int32)[:, None] * n_groups
+    counts = np.bincount(drawn.ravel(), minlength=RESAMPLES * n_groups)
+    return counts.reshape(RESAMPLES, n_groups).astype(np.float64)
+
+
+def compute_interval(values: Floats) -> tuple[float, float]:
+    """Return the quantiles of the resampled values, NaN if too many are unknown."""
+    known = values[~np.isnan(values)]
+    if not len(known) or len(known) < (1 - _MAX_UNKNOWN) * len(values):
+        return np.nan, np.nan
+    low, high = np.quantile(known, (0.025, 0.975)).tolist()
+    return low, high

@@ -26,23 +26,22 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import sum_by
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Kernels
     from allalike.engines.memory import MemoryRun
-    from allalike.reliability.bootstrap import TaskGroups
 
     Places = npt.NDArray[np.intp]
 
@@ -57,18 +56,69 @@ _ROUNDING = 1e-13  # relative: equal numbers differ by less
 
 
 @dataclass(frozen=True)
-class SquaredDistances:
-    """Expected disagreement from sums of label vectors.
+class Pairable:
+    """The pairable answers, and their tasks.
 
-    ``add_vectors`` takes a block, places and rows of answers, and the number of places. It returns the sums of squared
-    lengths (``square``) and of vectors (``vector``) at these places.
+    Of each answer the worker, its task, the sum of its distances to the others and how many of these are known; of each
+    task the number of answers, and the same two sums. ``rows`` are the answers in each block.
     """
 
-    add_vectors: Callable[[Block, Places, Array, int], dict[str, Floats]]
+    rows: Sequence[Places]
+    worker: Places
+    task: Places
+    distance: Floats
+    peers: Floats
+    task_hash: npt.NDArray[np.uint64]
+    size: Floats
+    total: Floats
+    known: Floats
+
+    @property
+    def mean(self) -> Floats:
+        """The mean distance of two answers to each task."""
+        return self.total / self.known
+
+
+def pick_pairable(blocks: Sequence[Block], kernels: Kernels) -> Pairable:
+    """Compare the answers to each task with each other."""
+    places, of_answers, of_tasks = [], [], []
+    for block in blocks:
+        distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
+        total, known = block.per_task(distance), block.per_task(peers)
+        paired = known > 0 if block.live is None else (known > 0) & block.live
+        rows = np.flatnonzero(block.to_answers(paired))
+        worker = block.worker[rows] if isinstance(block.workers, slice) else block.workers[block.worker[rows]]
+        places.append(rows)
+        of_answers.append([worker, distance[rows], peers[rows]])
+        of_tasks.append([each[paired] for each in (block.task_hash, block.sizes, total, known)])
+    (worker, distance, peers), (task_hash, sizes, total, known) = (
+        map(np.concatenate, zip(*parts, strict=True)) for parts in (of_answers, of_tasks)
+    )
+    task = np.repeat(np.arange(len(sizes)), sizes)
+    return Pairable(places, worker, task, distance, peers, task_hash, sizes.astype(np.float64), total, known)
+
+
+@dataclass(frozen=True)
+class LabelTotals:
+    """Expected disagreement from sums of label vectors: each answer has one, or the code of one."""
+
+    vectors: Floats
+    lengths: Floats
     factor: float
+    code: Places | None = None
 
     error = 0.0
     source = "label totals"
+
+    def add(self, place: Places, size: int, rows: Places | None = None) -> dict[str, Floats]:
+        """Add up the vectors of answers, or of some rows of them, and their squared lengths at each place."""
+        if self.code is None:
+            vectors, lengths = (each if rows is None else each[rows] for each in (self.vectors, self.lengths))
+            sums = np.stack([sum_by(place, coordinate, size) for coordinate in vectors.T], axis=1)
+            return {"square": sum_by(place, lengths, size), "vector": sums}
+        code, n = self.code if rows is None else self.code[rows], len(self.vectors)
+        counts = np.bincount(place * n + code, minlength=size * n).reshape(size, n)
+        return {"square": counts @ self.lengths, "vector": counts @ self.vectors}
 
     def compute(self, sums: Mapping[str, Array]) -> Floats:
         """Compute D_e for each row of sums; NaN for fewer than two answers."""
@@ -88,61 +138,44 @@ class SquaredDistances:
         return self.compute({name: weights @ groups[name] for name in ("answers", "square", "vector")})
 
 
-def find_squared_distances(run: MemoryRun, label_counts: Floats | None) -> SquaredDistances | None:
+def find_vectors(run: MemoryRun, paired: Pairable, label_counts: Floats | None) -> LabelTotals | None:
     """Return D_e from sums of label vectors, for labels that have such; of classes, given how often each was chosen."""
+    coordinates, noise = run.encoding.coordinates, run.encoding.noise
     if label_counts is not None:
-        return _use_classes(label_counts)
-    coordinates = run.encoding.coordinates
+        column, factor = _choose_classes(label_counts)
+        kept = int(column.max())
+        return LabelTotals(np.eye(kept + 1, kept), np.ones(kept + 1), factor, column[_join_labels(run, paired)])
     if coordinates is not None:
-        if len(coordinates) > MAX_COORDINATES:
-            return None
-        lengths = np.square(coordinates).sum(axis=1)
-        return SquaredDistances(partial(_add_labels, vectors=coordinates, lengths=lengths), 2.0)
-    noise = run.encoding.noise  # squared distances are variances that add up
-    if noise.weighting != "inverse" or not noise.estimates_fault:
+        lengths, codes = np.square(coordinates).sum(axis=1), _join_labels(run, paired)
+        return None if len(coordinates) > MAX_COORDINATES else LabelTotals(coordinates, lengths, 2.0, codes)
+    if noise.weighting != "inverse" or not noise.estimates_fault:  # squared distances are variances that add up
         return None
     centre = _find_centres(run.blocks[0], run.kernels).mean(axis=0)
-    return SquaredDistances(partial(_add_numbers, kernels=run.kernels, centre=centre), 2.0)
+    vectors = np.concatenate(
+        [
+            (block.label.reshape(len(block.label), -1) + block.to_answers(_find_centres(block, run.kernels) - centre))[
+                rows
+            ]
+            for block, rows in zip(run.blocks, paired.rows, strict=True)
+        ]
+    ).astype(np.float64)
+    return LabelTotals(vectors, np.einsum("ij,ij->i", vectors, vectors), 2.0)
 
 
-def _use_classes(counts: Floats) -> SquaredDistances:
-    """Give a coordinate to each class, or to the most frequent ones; all others have a vector of zeros."""
+def _join_labels(run: MemoryRun, paired: Pairable) -> Places:
+    return np.concatenate([block.label[rows] for block, rows in zip(run.blocks, paired.rows, strict=True)])
+
+
+def _choose_classes(counts: Floats) -> tuple[Places, float]:
+    """Return a coordinate of each class, or of the most frequent ones; all others share the last, without a vector."""
     n, kept = len(counts), min(len(counts), MAX_COORDINATES)
-    column = np.full(n, kept)
+    column = np.full(n + 1, kept)
     column[np.argsort(-counts, kind="stable")[:kept]] = np.arange(kept)
-    factor = 1.0
-    if n > kept:
-        share = counts / max(counts.sum(), 1.0)
-        known = 1 - np.square(share[column < kept]).sum()
-        factor = float((1 - np.square(share).sum()) / known) if known > 0 else 1.0
-    vectors, lengths = np.eye(kept + 1, kept), np.ones(kept + 1)
-    return SquaredDistances(partial(_add_labels, vectors=vectors, lengths=lengths, column=column), factor)
-
-
-def _add_labels(
-    block: Block,
-    place: Places,
-    rows: Array,
-    size: int,
-    *,
-    vectors: Floats,
-    lengths: Floats,
-    column: Places | None = None,
-) -> dict[str, Floats]:
-    """Count labels, or the columns that stand for them, and add up their vectors."""
-    label = block.label[rows] if column is None else column[block.label[rows]]
-    counts = np.bincount(place * len(vectors) + label, minlength=size * len(vectors)).reshape(size, len(vectors))
-    return {"square": counts @ lengths, "vector": counts @ vectors}
-
-
-def _add_numbers(
-    block: Block, place: Places, rows: Array, size: int, *, kernels: Kernels, centre: Floats
-) -> dict[str, Floats]:
-    """Add up numbers relative to a common centre, one coordinate at a time."""
-    label = block.label.reshape(len(block.label), -1)
-    relative = np.asarray(label + block.to_answers(_find_centres(block, kernels) - centre), np.float64)[rows]
-    vector = np.stack([sum_by(place, coordinate, size) for coordinate in relative.T], axis=1)
-    return {"square": sum_by(place, np.einsum("ij,ij->i", relative, relative), size), "vector": vector}
+    if n == kept:
+        return column, 1.0
+    share = counts / max(counts.sum(), 1.0)
+    known = 1 - np.square(share[column[:n] < kept]).sum()
+    return column, float((1 - np.square(share).sum()) / known) if known > 0 else 1.0
 
 
 def _find_centres(block: Block, kernels: Kernels) -> Floats:
@@ -167,6 +200,10 @@ class PairedDistances:
     right: Places
     needed: Places
     complete: bool
+
+    def add(self, place: Places, size: int, rows: Places | None = None) -> dict[str, Floats]:
+        """Add up nothing: pairs need no sums of vectors."""
+        return {}
 
     @property
     def error(self) -> float:
@@ -217,7 +254,7 @@ def _mix(answers: Array, within: Array, pairs: Array, mean: Floats) -> Floats:
     return np.where(enough, distance / everything, np.nan)
 
 
-def compare_pairs(run: MemoryRun, n_paired: float, groups: TaskGroups) -> PairedDistances:
+def compare_pairs(run: MemoryRun, n_paired: float, number: Callable[[Array], Places]) -> PairedDistances:
     """Compare answers to different tasks, all pairs or a sample; ``n_paired`` answers are pairable."""
     complete = n_paired * (n_paired - 1) / 2 <= MAX_PAIRS
     n_answers = float(run.answer_counts.sum())
@@ -234,7 +271,7 @@ def compare_pairs(run: MemoryRun, n_paired: float, groups: TaskGroups) -> Paired
     if complete:  # a guess may depend on which of both labels it stands for
         distance = (distance + _compare(label, right, left, run.kernels)) / 2
     known = np.flatnonzero(~np.isnan(distance))
-    left, right, group = left[known], right[known], groups.number(task_hash)[task]
+    left, right, group = left[known], right[known], number(task_hash)[task]
     needed = _find_needed(worker, task)
     needed = np.sort(np.concatenate([needed[left], needed[right]], axis=1), axis=1)
     needed[:, 1:][needed[:, 1:] == needed[:, :-1]] = -1

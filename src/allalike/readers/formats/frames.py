@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,18 +17,16 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError
-from allalike.readers.formats.arrow import open_arrow
-from allalike.readers.formats.failures import ENGINES, check_columns, check_names, each_batch, guard
-from allalike.readers.formats.places import spool_batches, spool_open_file
-from allalike.readers.formats.source import Source, join, of_columns, of_records, take_rows
+from allalike.readers.formats.failures import ENGINES, check_columns, check_names, guard
+from allalike.readers.formats.places import spool_open_file
+from allalike.readers.formats.source import Source, join, of_columns, of_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices
 _DATA_SET = "The data set"
 _ROLES = ("worker", "task", "label")
-_STREAM_BATCH_ROWS = 1 << 17
 
 
 def find_opener(source: Any) -> Callable[[Any], Source] | None:
@@ -39,10 +36,8 @@ def find_opener(source: Any) -> Callable[[Any], Source] | None:
     kind = type(source).__module__.partition(".")[0]
     if kind == "datasets":
         return of_data_set
-    if is_lazy(source):
-        return of_lazy
-    if is_stream(source):
-        return _of_stream
+    if is_computed(source):
+        return lambda computed: of_frame(_compute(computed))
     if kind == "pyarrow" and hasattr(source, "to_table"):
         return _of_dataset
     if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:  # labels by worker and task
@@ -53,11 +48,11 @@ def find_opener(source: Any) -> Callable[[Any], Source] | None:
 
 
 def hold(source: Any) -> Any:
-    """Return a source that can be read more than once: streams, open files and iterators are read now."""
+    """Return a source that can be read more than once: streams, queries, open files and iterators are read now."""
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
-    if is_stream(source):
-        return hold_stream(source)
+    if is_computed(source):
+        return _compute(source)
     return list(source) if hasattr(source, "__next__") else source
 
 
@@ -125,7 +120,7 @@ def _read_series(series: Any) -> Any:
 
 
 def _of_dataset(source: Any) -> Source:
-    """Open a data set of Arrow, which is read in batches, or a scanner, which is read at once."""
+    """Open a data set of Arrow, of which only the columns that are asked for are read, or a scanner, which is read."""
     if not hasattr(source, "schema"):
         return of_frame(source.to_table())
 
@@ -134,13 +129,7 @@ def _of_dataset(source: Any) -> Source:
         table = source.to_table(columns=columns) if rows is None else source.head(rows, columns=columns)
         return of_frame(table).load(asked)
 
-    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        batches = (batch for batch in source.to_batches(columns=list(asked)) if batch.num_rows)
-        return each_batch(_DATA_SET, "Arrow", batches, asked)
-
-    paths = map(Path, getattr(source, "files", ()))
-    size = sum(path.stat().st_size for path in paths if path.is_file())
-    return Source(list(source.schema.names), read, _DATA_SET, stream=stream, n_bytes=lambda _: size)
+    return Source(list(source.schema.names), read, _DATA_SET)
 
 
 def is_nested(source: Any) -> bool:
@@ -193,14 +182,10 @@ def of_rows(source: Iterable[Any]) -> dict[str, Column]:
     return {role: Column.of_objects(role, list(part)) for role, part in zip(_ROLES, parts, strict=True)}
 
 
-def is_lazy(source: Any) -> bool:
-    """Return whether this is a relation of DuckDB or a lazy frame of polars, which is computed when it is read."""
-    kind = type(source).__module__.partition(".")[0]
-    return kind in ENGINES and (hasattr(source, "project") or hasattr(source, "collect"))
-
-
-def is_stream(source: Any) -> bool:
-    """Return whether this is a stream of Arrow, and no frame in memory."""
+def is_computed(source: Any) -> bool:
+    """Return whether this is a relation of DuckDB, a lazy frame of polars, or a stream of Arrow that is read once."""
+    if type(source).__module__.partition(".")[0] in ENGINES and (hasattr(source, "project") or _is_lazy(source)):
+        return True
     if not hasattr(source, "__arrow_c_stream__"):
         return False
     passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # and is gone when it is read
@@ -208,55 +193,22 @@ def is_stream(source: Any) -> bool:
     return passes or not frame
 
 
-def hold_stream(source: Any) -> Path:
-    """Write a stream into a file, which exists as long as the path."""
-    held: Path = guard("The stream", "Arrow", lambda: spool_batches(_open_reader(source), "the stream"))
-    return held
+def _is_lazy(source: Any) -> bool:
+    return hasattr(source, "collect") and hasattr(source, "collect_schema")
 
 
-def _of_stream(source: Any) -> Source:
-    return open_arrow(hold_stream(source))
-
-
-def of_lazy(source: Any) -> Source:
-    """Open a relation or a lazy frame, of which only the columns that are asked for are computed, once."""
-
-    @cache
-    def pick(asked: tuple[str, ...], rows: int | None = None) -> Source:
-        part = source if rows is None else source.limit(rows)
-        quoted = ", ".join('"{}"'.format(name.replace('"', '""')) for name in asked)
-        return _of_stream(part.project(quoted) if hasattr(part, "project") else part.select(asked))
-
-    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        batches: Any = pick(tuple(asked)).stream
-        return batches(asked)  # type: ignore[no-any-return]
-
-    known = source if hasattr(source, "project") else guard("The stream", "Arrow", source.collect_schema)
-    return Source(
-        list(known.columns if hasattr(source, "project") else known.names()),
-        lambda asked, rows: pick(tuple(asked), rows).load(asked),
-        "The stream",
-        stream=stream,
-        n_bytes=lambda asked: pick(tuple(asked)).n_bytes(asked),
-    )
+def _compute(source: Any) -> Any:
+    """Return all rows of what is computed or handed over once."""
+    if _is_lazy(source):
+        check_zeros(guard("The stream", "Arrow", source.collect_schema))
+        return guard("The stream", "Arrow", source.collect)
+    return guard("The stream", "Arrow", lambda: pa.table(source))
 
 
 def check_zeros(schema: Any) -> None:
     """Refuse names with a zero byte, at which polars would abort."""
     if "\\x00" in repr(schema):
         raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
-
-
-def _open_reader(source: Any) -> Any:
-    if not is_lazy(source):
-        return pa.RecordBatchReader.from_stream(source)
-    if ask := getattr(source, "to_arrow_reader", None) or getattr(source, "fetch_arrow_reader", None):
-        return ask(_STREAM_BATCH_ROWS)  # of DuckDB, whose older versions have the latter
-    check_zeros(source.collect_schema())
-    streams = hasattr(source, "collect_batches")  # which older ones lack
-    parts = source.collect_batches(chunk_size=_STREAM_BATCH_ROWS) if streams else [source.collect()]
-    batches = (batch for part in parts for batch in pa.table(part).to_batches())
-    return pa.RecordBatchReader.from_batches(pa.table(source.head(0).collect()).schema, batches)
 
 
 def of_data_set(source: Any) -> Source:
@@ -266,15 +218,13 @@ def of_data_set(source: Any) -> Source:
     if not hasattr(source, "num_rows"):  # a stream, which is read now
         source = import_module("datasets").Dataset.from_list(list(source), features=source.features)
 
-    def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        parts = source.select_columns(list(asked)).with_format("arrow").iter(_STREAM_BATCH_ROWS)
-        named = ({name: _name_classes(part[name], source.features[name]) for name in asked} for part in parts)
-        return each_batch(_DATA_SET, "Arrow", map(pa.record_batch, named), asked)
-
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        return take_rows(stream(asked), asked, source.num_rows if rows is None else rows)
+        table = source.select_columns(list(asked)).with_format("arrow")[:rows]
+        columns = {name: _name_classes(table[name], source.features[name]) for name in asked}
+        check_columns(columns, _DATA_SET)
+        return columns
 
-    return Source(source.column_names, read, _DATA_SET, stream=stream, n_bytes=lambda _: source.data.nbytes)
+    return Source(source.column_names, read, _DATA_SET)
 
 
 def _name_classes(column: Any, feature: Any) -> Any:

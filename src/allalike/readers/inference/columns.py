@@ -23,7 +23,7 @@ from allalike.readers.column_names import (
     pick_columns,
     rate_name,
 )
-from allalike.readers.inference.matrices import Matrix, find_consensus, find_matrix
+from allalike.readers.inference.matrices import Matrix, find_matrix
 from allalike.readers.inference.samples import TableSample
 
 if TYPE_CHECKING:
@@ -387,7 +387,7 @@ def _ask_shape(
         matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
     if matrix and known:
         matrix = replace(matrix, rows=f"{next(iter(known))}s", named=True)
-    ways, what = _propose_matrix(table, sample, matrix) if matrix else ([], "")
+    ways, what = _propose_matrix(table, matrix) if matrix else ([], "")
     if task := "" if "worker" in known else _find_task_of_files(table):
         ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
         what = f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each"
@@ -397,18 +397,18 @@ def _ask_shape(
     return _ask(table, sample, known, candidates, what=f"{what} Columns: {list_names(table.names)}.", ways=ways)
 
 
-def _propose_matrix(table: Source, sample: TableSample, matrix: Matrix) -> tuple[list[Proposal], str]:
+def _propose_matrix(table: Source, matrix: Matrix) -> tuple[list[Proposal], str]:
     """Propose to read a matrix, and describe it."""
     rows = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
     what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
     what += f" {rows}."
     cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
     turned = "workers" if matrix.rows == "tasks" else "tasks"
-    ways = [Proposal({"wide": matrix.rows, **cells}, score=0.6 if matrix.named else 0.3)]
-    if matrix.rows == "tasks" and matrix.alone and (consensus := find_consensus(sample, matrix.cells)):
-        what += f" Column {consensus!r} may be the consensus of the others, and not a worker."
-        ways.append(replace(ways[0], options={"wide": "tasks", "exclude": (consensus,)}))
-    return [*ways, Proposal({"wide": turned, **cells}, score=-0.7 if matrix.named else 0.3)], what
+    scores = (0.6, -0.7) if matrix.named else (0.3, 0.3)
+    return [
+        Proposal({"wide": rows, **cells}, score=score)
+        for rows, score in zip((matrix.rows, turned), scores, strict=True)
+    ], what
 
 
 def _find_task_of_files(table: Source) -> str:
@@ -479,34 +479,17 @@ def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
     if table.list_paths is None or table.expand is None:
         return None
-    groups = [group for group in table.list_paths() if any("[]" in path or path not in table.names for path in group)]
-    best: tuple[float, ColumnError] | None = None
-    for paths in groups:
+    best: list[Candidate] = []
+    question = None
+    for paths in table.list_paths():
+        if {*paths} <= {*table.names}:
+            continue
         inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
-        sample = TableSample(inner.sample(SAMPLE_ROWS))
+        sample = _take_sample(inner, frozenset())
         candidates = rank_columns(sample, known)
-        question = _ask(inner, sample, known, candidates, "Its records are nested.")
-        score = candidates[0].score if candidates else 0.0
-        if question.proposals and (best is None or score >= best[0]):
-            question.proposals = (*question.proposals, *_propose_first_elements(question.proposals))
-            best = score, question
-    if best:
-        return best[1]
-    paths = list(dict.fromkeys(path for group in groups for path in group))
-    what = f"{table.where} has no columns that fit worker, task and label, but its records are nested."
-    return ColumnError(f"{what} Name paths into them. It has: {list_names(paths)}.", lines=EXAMPLE) if groups else None
-
-
-def _propose_first_elements(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Propose the first of the elements that labels are in, if they are in a list of a worker's own."""
-    first = []
-    for proposal in proposals:
-        columns = dict(proposal.options["columns"])
-        before, inner, after = columns.pop("label", "").rpartition("[]")
-        if inner and before.count("[]") >= max((name.count("[]") for name in columns.values()), default=0):
-            columns["label"] = f"{before}[0]{after}"
-            first.append(replace(proposal, options={"columns": columns}))
-    return first
+        if question is None or (candidates and not (best and best[0].score > candidates[0].score)):
+            best, question = candidates, _ask(inner, sample, known, candidates, "Its records are nested.")
+    return question
 
 
 def _show_rows(sample: TableSample) -> list[str]:

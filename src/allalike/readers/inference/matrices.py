@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from allalike.readers.inference.samples import ColumnSample, TableSample
 
 GOLD = "gold labels"  # the reason why a column is not a worker
-MAX_DEPARTURES = 0.05  # share of rows in which a consensus departs from the majority of the other columns
 _MAX_CLASSES = 20
 _MIN_COLUMNS = 3
 _MOST = 0.8  # of cells that have values of other columns, and of columns whose range contains the median of another
 _TEXT_WORDS = 4  # free text has this many words on average
 _MIN_DISTINCT = 10  # a column of so many rows that all differ has no answers
 _MAX_NAME, _MAX_ADDRESS = 1000, 400  # characters that are looked at
-_MIN_VOTERS, _MIN_ROWS, _MAX_CELLS = 4, 20, 1_000_000
-_CLEAR_ERRORS = 2.0  # standard errors between the consensus and any other column
 _EMAIL = late_pattern(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = late_pattern(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "truth value": "numbers"}
@@ -192,39 +189,3 @@ def _find_reason(column: ColumnSample, usual: str, *, recur: bool) -> str:
     if recur and column.n_present == column.n_filled >= _MIN_DISTINCT:
         return "all different"
     return "by its name" if is_aside(column.name) else ""
-
-
-def find_consensus(sample: TableSample, names: Sequence[str]) -> str | None:
-    """Return the column that agrees with the majority of the others in 95 % of the rows, clearly more than any other.
-
-    A very good worker may do so as well, so the column is mentioned and not excluded.
-    """
-    departures = measure_departures(sample, [name for name in names if not is_gold(name) and not name_consensus(name)])
-    if len(departures) < _MIN_VOTERS:
-        return None
-    (first, (rate, rows)), (_, (other, _)) = sorted(departures.items(), key=lambda item: item[1][0])[:2]
-    clear = (other - rate) * rows >= _CLEAR_ERRORS * np.sqrt((other + rate) * rows) > 0
-    return first if rows >= _MIN_ROWS and rate <= MAX_DEPARTURES and clear else None
-
-
-def measure_departures(sample: TableSample, names: Sequence[str]) -> dict[str, tuple[float, int]]:
-    """Return the share of rows in which each column departs from the majority of the others, and how many have one."""
-    n_rows = min(sample.n_rows, _MAX_CELLS // max(len(names), 1))
-    classes: dict[str, int] = {}
-    codes = np.full((len(names), n_rows), -1, np.int64)
-    for place, column in enumerate(sample[name] for name in names):
-        if column.n_present > _MAX_CLASSES or len(classes) > 2 * _MAX_CLASSES:
-            return {}
-        numbers = np.array([classes.setdefault(str(value), len(classes)) for value in column.values], np.int64)
-        codes[place] = np.where(column.missing, -1, numbers[column.codes])[:n_rows]
-    votes = np.stack([(codes == number).sum(axis=0) for number in range(len(classes) or 1)], axis=1)
-    departures = {}
-    for name, own in zip(names, codes, strict=True):
-        rows = np.flatnonzero(own >= 0)
-        others = votes[rows].copy()
-        others[np.arange(len(rows)), own[rows]] -= 1
-        most = others.max(axis=1, initial=0)
-        clear = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)  # rows in which the others have a majority
-        if clear.any():
-            departures[name] = float((others[clear].argmax(axis=1) != own[rows][clear]).mean()), int(clear.sum())
-    return departures

@@ -17,14 +17,7 @@ from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
 from allalike.readers.formats.source import cells, concatenate, of_columns
-from allalike.readers.inference.matrices import (
-    GOLD,
-    MAX_DEPARTURES,
-    find_consensus,
-    find_row_ids,
-    find_strangers,
-    measure_departures,
-)
+from allalike.readers.inference.matrices import GOLD, find_row_ids, find_strangers
 from allalike.readers.inference.samples import TableSample
 
 if TYPE_CHECKING:
@@ -60,8 +53,9 @@ def stack(
     full = [place for place, here in enumerate(present) if here.any()]
     if not full:
         raise ColumnError(f"{table.where} has no answers: all cells are empty.")
-    consensus = find_consensus(head, names) if down == "task" and not files.include else None
-    says = _describe(table, down, ids, consensus)
+    says = []
+    if ids is None and table.index is None:
+        says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
     if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
         says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
     if unanswered := int((~np.logical_or.reduce(present)).sum()):
@@ -77,18 +71,6 @@ def stack(
     }
     made = of_columns({role: long[role] for role in _ORDER})
     return replace(made, guessed=table.guessed, remarks=(*table.remarks, *says), na=table.na), guessed
-
-
-def _describe(table: Source, down: str, ids: str | None, consensus: str | None) -> list[str]:
-    says = []
-    if ids is None and table.index is None:
-        says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
-    if consensus:
-        says.append(
-            f"Column {consensus!r} agrees with the majority of the other columns in 95 % of the rows or more. If it is"
-            f" their consensus and not a worker, exclude it with exclude={consensus!r}."
-        )
-    return says
 
 
 def _find_ids(
@@ -137,14 +119,10 @@ def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], fi
     proposals, hint = [Proposal({"exclude": (*files.exclude, *strangers)})], ""
     gold = [name for reason in (GOLD, "consensus") for name in strangers if strangers[name] == reason]
     if gold and down == "task":
-        workers = [name for name in names if name not in strangers]
-        rate, rows = measure_departures(head, [*workers, gold[0]]).get(gold[0], (1.0, 0))
-        computed = strangers[gold[0]] != GOLD and rows > 0 and rate <= MAX_DEPARTURES
         rest = tuple(name for name in (*files.exclude, *strangers) if name != gold[0])
         use = Proposal({"gold": f"{COLUMN}{gold[0]}", **({"exclude": rest} if rest else {})})
-        proposals = [*proposals, use] if computed else [use, *proposals]
+        proposals = [use, *proposals] if strangers[gold[0]] == GOLD else [*proposals, use]
         hint = f" Use {gold[0]!r} as gold labels, or exclude it."
-        hint += " It nearly always is the majority of the others, which it would confirm as gold." if computed else ""
     raise ColumnError(
         f"{table.where} has columns that are probably not answers: {listed}.{hint} If all are answers, name the columns"
         " of answers with include=.",
