@@ -147,7 +147,7 @@ class Agreement(Framed[Frame]):
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
         """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
 
-        ``allalike agreement --list`` says what each is.
+        ``allalike list coefficients`` says what each is.
 
         Parameters
         ----------
