@@ -10,14 +10,11 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
-from jsonschema import Draft202012Validator
 
 import allalike
 from allalike import Disk
-from allalike.cli.schemas import make_schema
 from allalike.methods.auto.next_labels import expect_gains
-from allalike.result.expected_gain import TaskUncertainty, keep_likeliest
-from allalike.result.plan import Offers, assign
+from allalike.result.plan import Offers, TaskUncertainty, assign, keep_likeliest
 from crowds.asking import Crowd, find_saved
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd
@@ -208,7 +205,6 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
     assert done.stdout.startswith(repr(expected).splitlines()[0])
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "plan.csv"), expected.table, check_dtype=False)
     told = json.loads(call(*words, "--json", folder=tmp_path).stdout)
-    Draft202012Validator(make_schema("plan")).validate(told)
     assert [each["task"] for each in told["answers"]] == expected.table["task"].tolist()
     before = (tmp_path / "plan.csv").read_bytes()
     failed = call("plan", "out", "--prices", "nowhere.csv", "-o", "plan.csv", folder=tmp_path)

@@ -59,7 +59,7 @@ def test_json_stays_json_and_is_harmless_too(answers: Path) -> None:
         ("discover", "--" + HOSTILE),
         ("discover", "answers.jsonl", "--seed", HOSTILE),
         (HOSTILE,),
-        ("datasets", "show", HOSTILE),
+        ("datasets", "fetch", HOSTILE),
     ],
 )
 def test_errors_are_harmless_and_one_line(arguments: tuple[str, ...], answers: Path) -> None:

@@ -28,7 +28,6 @@ NOT_RUN = {  # what a command begins with or names, and why it is not run here
     "make ": "for a checkout with its tools",
     "docker ": "needs Docker",
     "allalike datasets fetch": "downloads; tests/data_sets/test_fetch.py has a server",
-    "allalike datasets path": "shows what was downloaded",
     "s3://": "tests/elsewhere/test_first_commands.py has a server",
     "https://": "tests/elsewhere/test_first_commands.py has a server",
     "postgresql://": "tests/elsewhere/test_first_commands.py has a server",

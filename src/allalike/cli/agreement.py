@@ -13,7 +13,7 @@ from allalike.cli.console import WIDTH, echo, progress_and_notes, rows, shorten,
 from allalike.cli.discover import choose_labels
 from allalike.cli.gates import check_alpha, leave_if
 from allalike.cli.lists import echo_json
-from allalike.cli.options import command, list_notes, lists, name_answers, name_engine, option, take, write_flags
+from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take, write_flags
 from allalike.errors import AllalikeError, DataWarning
 from allalike.result.messages import say_counts
 from allalike.result.summary import Summary
@@ -27,14 +27,7 @@ _MAX_NAME, _MAX_ID = 26, 30  # characters
 _N_LINES = 9  # coefficients and workers at one end, so that all fits on a screen
 
 
-def _list_coefficients() -> None:
-    from allalike.reliability.coefficients import COEFFICIENTS
-
-    echo(rows([(name, *about) for name, about in COEFFICIENTS.items()], indent=""))
-
-
 @command()
-@lists(_list_coefficients, "coefficients")
 @take("Input", "Columns", files=True)
 @option("--by", multiple=True, group="Columns", help="Column with groups of tasks or workers (repeatable).")
 @option(
@@ -46,8 +39,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
 
     Krippendorff's alpha with its 95 % confidence interval for any label type; for classes also percent agreement,
     Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and the effect of each
-    worker on alpha. --list describes them. --by and several --label columns give a table of groups. FILES are as in
-    'allalike discover'.
+    worker on alpha ('allalike list coefficients'). --by and several --label columns give a table of groups. FILES are
+    as in 'allalike discover'.
     """
     files = spool_input(files, options)
     with progress_and_notes({**options, "quiet": quiet}):

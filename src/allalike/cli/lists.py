@@ -24,26 +24,6 @@ _FORMATS = {
 }
 
 
-@click.command("list", no_args_is_help=True)
-@click.argument("what", type=click.Choice(["methods", "domains", "rules", "formats", "schemas"]))
-@click.argument("name", required=False)
-def list_(what: str, name: str | None) -> None:
-    """List methods, domains (label types), rules, formats or schemas.
-
-    'formats' lists file endings, the tools whose exports are detected by their content (--tool), and the tools for
-    which discover writes labels (--to). 'schemas NAME' prints the JSON Schema (draft 2020-12) of what the command NAME
-    prints with --json, such as 'allalike list schemas jury'. The JSON of a command names its own schema; its number
-    grows if a fact is renamed, removed or redefined, and not if facts are added.
-    """
-    if name is not None and what != "schemas":
-        raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
-    if what == "schemas":
-        _print_schemas(name)
-        return
-    for title, table in _LISTS[what]().items():
-        echo(title + "\n" + rows(table) if title else rows(table, indent=""))
-
-
 def _list_methods() -> dict[str, Any]:
     from allalike.methods import METHODS
 
@@ -86,7 +66,47 @@ def _list_formats() -> dict[str, Any]:
     }
 
 
-_LISTS = {"methods": _list_methods, "domains": _list_domains, "rules": _list_rules, "formats": _list_formats}
+def _list_coefficients() -> dict[str, Any]:
+    from allalike.reliability.coefficients import COEFFICIENTS
+
+    return {"": [(name, *about) for name, about in COEFFICIENTS.items()]}
+
+
+def _list_models() -> dict[str, Any]:
+    from allalike.simulation import MODELS, POPULATIONS
+
+    tables: dict[str, Any] = {"Models:": MODELS, "Populations:": POPULATIONS}
+    return {title: [(name, each.summary) for name, each in table.items()] for title, table in tables.items()}
+
+
+_LISTS = {
+    "methods": _list_methods,
+    "domains": _list_domains,
+    "rules": _list_rules,
+    "formats": _list_formats,
+    "coefficients": _list_coefficients,
+    "models": _list_models,
+}
+
+
+@click.command("list", no_args_is_help=True)
+@click.argument("what", type=click.Choice([*_LISTS, "schemas"]))
+@click.argument("name", required=False)
+def list_(what: str, name: str | None) -> None:
+    """List methods, domains (label types), rules, formats, coefficients of agreement, simulated models or schemas.
+
+    'formats' lists file endings, the tools whose exports are detected by their content (--tool), and the tools for
+    which discover writes labels (--to). 'schemas NAME' prints the JSON Schema (draft 2020-12) of what the command NAME
+    prints with --json, such as 'allalike list schemas jury'. The JSON of a command names its own schema; its number
+    grows if a fact is renamed, removed or redefined, and not if facts are added.
+    """
+    if name is not None and what != "schemas":
+        raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
+    if what == "schemas":
+        _print_schemas(name)
+        return
+    for title, table in _LISTS[what]().items():
+        echo(title + "\n" + rows(table) if title else rows(table, indent=""))
 
 
 def _print_schemas(name: str | None) -> None:

@@ -108,17 +108,6 @@ def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
     return decorate
 
 
-def lists(print_list: Callable[[], None], what: str) -> Callable[..., Any]:
-    """Give a command the option --list, which prints a list and ends."""
-
-    def run(context: click.Context, _: click.Parameter, asked: bool) -> None:
-        if asked:
-            print_list()
-            context.exit()
-
-    return option("--list", is_flag=True, is_eager=True, expose_value=False, callback=run, help=f"List the {what}.")
-
-
 _FLAG: dict[str, Any] = {"is_flag": True}
 _MANY: dict[str, Any] = {"multiple": True}
 _SHOWN: dict[str, Any] = {"show_default": True}

@@ -1,4 +1,4 @@
-"""JSON schemas of what commands print with ``--json``, made from the structs that hold it.
+"""JSON schemas of what `discover`, `update` and `jury` print with ``--json``, made from the structs that hold it.
 
 The JSON names its schema, such as ``allalike/jury/2``. The number grows if a fact is renamed, removed or redefined. New
 facts do not change it, so readers must allow for facts that they do not know.
@@ -15,11 +15,9 @@ from allalike.panels.summary import PanelSummary
 from allalike.result.summary import Changes, Section, Summary, name_schema
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_Number = float | None
-_Rows = tuple[dict[str, Any], ...]
 
 
-class SavedSummary(Summary, kw_only=True):
+class SavedResult(Summary, kw_only=True):
     """The summary of a result, and the files that were written."""
 
     files: tuple[str, ...]
@@ -30,14 +28,10 @@ class SavedSummary(Summary, kw_only=True):
     state: dict[str, Any] = {}
 
 
-class SavedResult(SavedSummary, kw_only=True):
-    """The summary of a result, and the files that were written."""
-
-
 class SavedResults(Section):
     """The summaries of several columns of labels, and why others have no result."""
 
-    results: dict[str, SavedSummary]
+    results: dict[str, dict[str, Any]]  # each as SavedResult
     failed: dict[str, str]
 
 
@@ -51,164 +45,6 @@ class SavedPanel(SavedResult, kw_only=True):
     """The summary of a result, and the statistics of the panel."""
 
     panel: PanelSummary
-
-
-class ComparedMethod(Section):
-    """A row of the comparison of methods."""
-
-    method: str
-    seconds: _Number
-    iterations: int | None
-    converged: bool | None
-    note: str
-    error: _Number = None
-    change: _Number = None
-    RI: _Number = None
-    p: _Number = None
-    same: _Number = None
-    distance: _Number = None
-    verdict: str = ""
-
-
-class ComparedMethods(Summary, kw_only=True):
-    """Methods ranked by their errors, or by how much they agree."""
-
-    methods: tuple[ComparedMethod, ...]
-    best: str = ""
-    agreement: dict[str, Any] = {}
-    file: str = ""
-
-
-class WithoutWorker(Section):
-    """Alpha without a worker."""
-
-    worker: Any
-    alpha_without: _Number
-    effect: _Number
-
-
-class AgreementSummary(Summary, kw_only=True):
-    """Agreement of the workers."""
-
-    alpha: _Number
-    ci_low: _Number
-    ci_high: _Number
-    observed: _Number
-    expected: _Number
-    expected_error: _Number
-    percent: _Number
-    fleiss: _Number
-    ac1: _Number
-    cohen: _Number
-    expected_from: str
-    cohen_pairs: int | None
-    coefficients: dict[str, _Number]
-    ordinal_limits: tuple[_Number, ...]
-    paired_answers: int
-    paired_tasks: int
-    effects: tuple[WithoutWorker, ...]
-    sampled_tasks: int | None = None
-
-
-class AgreementByGroup(Section):
-    """Agreement of the workers in each group of answers."""
-
-    by: tuple[str, ...]
-    groups: _Rows
-
-
-class ExplainedTask(Section, kw_only=True):
-    """Why a task has its label."""
-
-    task: Any
-    truth: Any
-    ci_low: Any
-    ci_high: Any
-    unweighted: Any
-    is_gold: Any
-    runner_up: Any
-    confidence: _Number = None
-    support: _Number = None
-    standard_error: _Number
-    runner_up_score: _Number
-    margin: _Number
-    spread: _Number
-    changed: bool
-    tied: bool
-    abstained: bool
-    measure: str
-    n_tried: int
-    answers: _Rows
-    labels: _Rows
-
-
-class ExplainedWorker(Section, kw_only=True):
-    """What a worker is like."""
-
-    worker: Any
-    answers: int
-    weight: _Number
-    shared_tasks: _Number = None
-    disparity: _Number = None
-    mean_error: _Number = None
-    error_rate: _Number = None
-    rmse: _Number = None
-    ci_low: _Number = None
-    ci_high: _Number = None
-    relative_error: _Number = None
-    rank_low: _Number = None
-    rank_high: _Number = None
-    informativeness: _Number = None
-    informativeness_se: _Number = None
-    prior_answers: _Number = None
-    few_answers: bool = False
-    uninformative: bool = False
-    copy_group: Any = None
-    component: Any = None
-    disagrees: int
-    compared: int
-    without: dict[str, Any] | None
-    too_large: bool
-    flags: _Rows
-    nearest: _Rows
-    farthest: _Rows
-    disagreements: _Rows
-
-
-class ExpectedError(Section):
-    """An expected error with its 95 % confidence interval."""
-
-    expected: _Number
-    ci_low: _Number
-    ci_high: _Number
-
-
-class PlanStep(Section):
-    """What some answers cost, and the error that is expected with them."""
-
-    answers: int
-    workers: int
-    tasks: int
-    cost: float
-    after: ExpectedError
-
-
-class PlannedAnswers(Section):
-    """Whom to ask about which task next, what that brings, and whether to stop."""
-
-    budget: float
-    price: _Number
-    batch: int | None
-    min_gain: float
-    max_per_worker: int
-    tasks: int
-    known: int
-    before: ExpectedError
-    next: PlanStep
-    all: PlanStep
-    stop: bool
-    answers: _Rows
-    file: str
 
 
 class Suggestion(Section):
@@ -233,10 +69,6 @@ SCHEMAS: Mapping[str, tuple[type[Section], ...]] = {
     "discover": (SavedResult, SavedResults),
     "update": (UpdatedResult,),
     "jury": (SavedPanel,),
-    "compare": (ComparedMethods,),
-    "agreement": (AgreementSummary, AgreementByGroup),
-    "explain": (ExplainedTask, ExplainedWorker),
-    "plan": (PlannedAnswers,),
     "error": (Failure,),
 }
 

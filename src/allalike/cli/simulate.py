@@ -7,17 +7,9 @@ from typing import Any
 
 import click
 
-from allalike.cli.console import echo, progress_and_notes, rows, visible
-from allalike.cli.options import command, lists, option, take
+from allalike.cli.console import echo, progress_and_notes, visible
+from allalike.cli.options import command, option, take
 from allalike.result.messages import say_counts
-
-
-def _list_models() -> None:
-    from allalike.simulation import MODELS, POPULATIONS
-
-    echo(rows([(name, model.summary) for name, model in MODELS.items()], indent=""))
-    echo("\nPopulations:")
-    echo(rows([(name, population.summary) for name, population in POPULATIONS.items()]))
 
 
 @command()
@@ -35,13 +27,12 @@ def _list_models() -> None:
 @option("--fidelity", type=float, default=1.0, help="Probability that they copy an answer.", show_default=True)
 @option("--sources", type=int, help="Number of workers that copiers copy from (default: any).")
 @option("--seed", type=int, default=0, help="Random seed.", show_default=True)
-@lists(_list_models, "models")
 @take("Overwrite", "Quiet")
 def simulate(model: str, output: str, truth: str | None, quiet: bool, **options: Any) -> None:
     """Simulate a crowd with known labels.
 
     MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)'.
-    'allalike simulate --list' lists them.
+    'allalike list models' lists them.
     """
     from dataclasses import replace
 
