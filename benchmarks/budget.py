@@ -1,20 +1,18 @@
-"""Measure what answers bring that are bought by a plan, beside other ways to buy them, on crowds whose truth is known.
+"""Measure the benefit of answers bought by a plan, beside other ways to buy them, on crowds with gold labels.
 
-Of every crowd 200 tasks are drawn whose truth is known and which have seven answers or more. Each begins with two
-answers, drawn at random; then answers are bought back, a quarter of an answer per task at a time, until it has three
-and a half on average. All cost the same. Four ways to buy:
+Of every crowd, 200 random tasks with a gold label and at least seven answers begin with two random answers each.
+Answers are bought back, a quarter of an answer per task at a time, up to three and a half per task. All cost the same:
 
-- *random*: tasks in random order, and of each whoever comes;
-- *fewest first*: tasks with the fewest answers, and whoever comes;
-- *least sure first*: the tasks that `Result.next` names, and whoever comes;
+- *random*: tasks in random order, any of their workers;
+- *fewest first*: tasks with the fewest answers, any of their workers;
+- *least certain first*: the tasks that `Result.next_tasks` names, any of their workers;
 - *plan*: tasks and workers as `Result.plan` chooses them, among those who really answered.
 
-What counts is how many truths are wrong; *all* is with all answers that
-there are. The plan also says which error it expects, with limits; *known* is a plan for half an answer per task where
-50 of the truths are known, and counts the other tasks.
+A score is the share of wrong labels; *all* uses all answers. *known* is a plan for half an answer per task with 50 gold
+labels, scored on the other tasks.
 
     python benchmarks/budget.py measure [CROWD ...]   measures into docs/evidence/budget.csv
-    python benchmarks/budget.py [-o docs/guide/BUDGET.md]   prints the tables, or writes them into the page
+    python benchmarks/budget.py [-o docs/guide/BUDGET.md]   prints the table, or writes it into the page
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 import allalike
-from allalike.result.expected_gain import estimate_uncertainty
-from allalike.result.plan import Offers, assign, find_offers
+from allalike.result.plan import Offers, assign, estimate_uncertainty, find_offers
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()
@@ -40,12 +37,12 @@ from gold_crowds import find_crowds  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-SEEN = ("bench_face", "bench_sentiment", "mmlu_biology", "snow_rte", "snow_temp")  # on which the plan was chosen
+SEEN = ("bench_face", "bench_sentiment", "mmlu_biology", "snow_rte", "snow_temp")  # on which ways to plan were tried
 OTHERS = (
     *("bench_bluebird", "bench_dog", "bench_trec2011", "bench_zencrowd_all", "chexpert_readers"),
     *("medrel_cause_test", "mvh_edge", "mvh_high-pass", "triviaqa_judges"),
 )
-WAYS = ("random", "fewest first", "least sure first", "plan")
+WAYS = ("random", "fewest first", "least certain first", "plan")
 TASKS, LEAST, BEGIN, SHARE, ROUNDS, DRAWS = 200, 7, 2, 0.25, 6, 5
 SHOWN = (0.5, 1.5)
 KNOWN, KNOWN_DRAWS = 50, 2
@@ -56,7 +53,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Row(NamedTuple):
-    """What was found after some answers were bought: the share of wrong truths, and what the plan had expected."""
+    """The share of wrong labels after some answers were bought, and the error that the plan expected."""
 
     crowd: str
     way: str
@@ -95,11 +92,11 @@ class Market:
             self.rows.append((worker, task, self.said[task][worker]))
 
     def solve(self, gold: dict[int, int] | None = None) -> allalike.Result:
-        """Find the truths by all that was bought."""
+        """Estimate the labels from all answers bought."""
         return allalike.discover(self.rows, domain="categorical", gold=gold)
 
     def measure_error(self, result: allalike.Result, known: Collection[int] = ()) -> float:
-        """Return the share of wrong truths, of tasks whose truth was not known."""
+        """Return the share of wrong labels, of tasks without gold."""
         found, truth = (np.delete(each, list(known)) for each in (result.truth["label"].to_numpy(), self.truth))
         return float((found != truth).mean())
 
@@ -109,7 +106,7 @@ class Market:
         return [(task, self.queue[task][0]) for task in order if self.queue[task]][:number]
 
     def plan(self, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
-        """Ask as a plan does, among those who really answered, and return which error it expects."""
+        """Ask as a plan does, among those who really answered; return the pairs and the expected error."""
         sure = estimate_uncertainty(result.run, result.weighing, result.found, result.posteriors)
         known = find_offers(result.run, result.weighing, sure.rates, None)
         place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
@@ -125,7 +122,7 @@ class Market:
 
 
 def choose(way: str, market: Market, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
-    """Choose which answers to buy, and say which error is expected then, if it is known."""
+    """Choose the answers to buy; return them and the expected error, if known."""
     unknown = dict.fromkeys(("expected", "ci_low", "ci_high"), np.nan)
     if way == "plan":
         return market.plan(result, number)
@@ -133,7 +130,7 @@ def choose(way: str, market: Market, result: allalike.Result, number: int) -> tu
     scores = {
         "random": np.zeros(len(truth)),
         "fewest first": -truth["answers"].to_numpy(float),
-        "least sure first": -truth["confidence"].to_numpy(),
+        "least certain first": -truth["confidence"].to_numpy(),
     }
     return market.ask_anyone(scores[way], number), unknown
 
@@ -153,7 +150,7 @@ def buy_back(crowd: str, way: str, draw: int) -> list[Row]:
 
 
 def buy_all(crowd: str, draw: int) -> list[Row]:
-    """Buy all answers; and with some known truths, those of a plan."""
+    """Buy all answers, and with some gold labels, those of a plan."""
     market = Market(crowd, draw)
     chosen = market.rng.choice(len(market.truth), KNOWN, replace=False).tolist()
     known = {task: market.truth[task] for task in chosen}
@@ -166,7 +163,7 @@ def buy_all(crowd: str, draw: int) -> list[Row]:
 
 
 def measure(crowds: Sequence[str]) -> None:
-    """Measure some crowds, and put what was found into the file, in the place of what was there of them."""
+    """Measure some crowds and replace their rows in the file."""
     for crowd in crowds:
         found = [row for draw in range(KNOWN_DRAWS) for row in buy_all(crowd, draw)]
         found += [row for draw in range(DRAWS) for way in WAYS for row in buy_back(crowd, way, draw)]
@@ -180,7 +177,7 @@ def measure(crowds: Sequence[str]) -> None:
 
 
 def read() -> list[Row]:
-    """Read what was measured."""
+    """Read the file."""
     if not FILE.exists():
         return []
     with FILE.open(encoding="utf-8", newline="") as file:
@@ -188,44 +185,30 @@ def read() -> list[Row]:
     return [Row(row[0], row[1], int(row[2]), *map(float, row[3:])) for row in rows]
 
 
-def tell_ways(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
-    """Return a table of some crowds: errors in each way, and by how much a plan is better than random order."""
-    heads = ["wrong truths in %", "begin", *(f"{way}, +{bought:g}" for bought in SHOWN for way in WAYS), "all answers"]
-    lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    tables = {way: np.array([100 * _by_draw(rows, crowd, way) for crowd in crowds]) for way in WAYS}
-    every = [100 * np.mean([row.error for row in rows if (row.crowd, row.way) == (crowd, "all")]) for crowd in crowds]
-    for place, crowd in enumerate(crowds):
-        errors = {way: table[place] for way, table in tables.items()}
-        lines.append([f"`{crowd}`", *_tell_steps(errors), f"{every[place]:.1f}"])
-    over_crowds = {way: table.mean(axis=1) for way, table in tables.items()}
-    return _write([*lines, ["mean, with limits over crowds", *_tell_steps(over_crowds), f"{np.mean(every):.1f}"]])
+def tabulate(rows: Sequence[Row]) -> list[str]:
+    """Return a table: errors in each way, means of crowds, and by how much a plan is better than random order."""
+    lines = [
+        "| wrong labels, % | before | " + " | ".join(WAYS) + " | all answers |",
+        "| --- |" + " --: |" * (len(WAYS) + 2),
+    ]
+    for name, crowds in (("nine other crowds", OTHERS), ("five crowds chosen on", SEEN)):
+        errors = {way: 100 * np.array([_by_draw(rows, crowd, way).mean(axis=0) for crowd in crowds]) for way in WAYS}
+        every = 100 * np.mean([row.error for row in rows if row.way == "all" and row.crowd in crowds])
+        for bought in SHOWN:
+            step = round(bought / SHARE)
+            gap = (errors["plan"] - errors["random"])[:, step]
+            cells = [f"{errors[way][:, step].mean():.1f}" for way in WAYS]
+            cells[-1] += f" ({gap.mean():+.1f} ± {_half_width(gap):.1f})"
+            lines.append(
+                f"| {name}, +{bought:g} | {errors['plan'][:, 0].mean():.1f} | {' | '.join(cells)} | {every:.1f} |"
+            )
+    return lines
 
 
-def _tell_steps(errors: dict[str, Floats]) -> list[str]:
-    """Return mean errors in each way after each step, and the gap between plan and random order with its limits."""
-    cells = [f"{errors['plan'][:, 0].mean():.1f}"]
-    for bought in SHOWN:
-        step = round(bought / SHARE)
-        gap = (errors["plan"] - errors["random"])[:, step]
-        cells += [f"{errors[way][:, step].mean():.1f}" for way in WAYS]
-        cells[-1] += f" ({gap.mean():+.1f} ± {_half_width(gap):.1f})"
-    return cells
-
-
-def tell_plan(rows: Sequence[Row], crowds: Sequence[str]) -> list[str]:
-    """Return a table of what plans expected: the mean error of each crowd beside it, and how often limits held."""
-    heads = ["expected and found error in %", "expected", "found", "limits hold"]
-    heads += [f"{KNOWN} known: {head}" for head in heads[1:]]
-    lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
-    for crowd in crowds:
-        cells = [f"`{crowd}`"]
-        for way in ("plan", "known"):
-            told = [row for row in rows if (row.crowd, row.way) == (crowd, way) and row.bought > 0]
-            held = sum(row.ci_low <= row.error <= row.ci_high for row in told)
-            means = (np.mean([getattr(row, name) for row in told]) for name in ("expected", "error"))
-            cells += [*(f"{100 * mean:.1f}" for mean in means), f"{held} of {len(told)}"]
-        lines.append(cells)
-    return _write(lines)
+def count_held(rows: Sequence[Row], way: str) -> str:
+    """Return how many intervals of the expected error contain the error, of the crowds on which nothing was chosen."""
+    told = [row for row in rows if row.way == way and row.crowd in OTHERS and row.bought > 0]
+    return f"{sum(row.ci_low <= row.error <= row.ci_high for row in told)} of {len(told)}"
 
 
 def _by_draw(rows: Sequence[Row], crowd: str, way: str) -> Floats:
@@ -238,23 +221,17 @@ def _half_width(values: Floats) -> float:
     return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _write(lines: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(line)} |" for line in lines]
-
-
 def main() -> None:
-    """Measure, or print or write the tables."""
+    """Measure, or print or write the table."""
     warnings.simplefilter("ignore")
     if sys.argv[1:2] == ["measure"]:
         measure(sys.argv[2:] or [*OTHERS, *SEEN])
         return
     rows = read()
-    parts = [
-        *("Crowds on which nothing was chosen:", "", *tell_ways(rows, OTHERS), ""),
-        *("Crowds on which it was chosen how to plan:", "", *tell_ways(rows, SEEN), ""),
-        *("What plans expected:", "", *tell_plan(rows, [*OTHERS, *SEEN])),
-    ]
-    text = "\n".join(parts)
+    held = f"{count_held(rows, 'plan')}; with {KNOWN} gold labels {count_held(rows, 'known')}"
+    text = "\n".join(
+        [*tabulate(rows), "", f"Intervals of the expected error that contain the error, nine crowds: {held}."]
+    )
     if "-o" not in sys.argv:
         print(text)
         return

@@ -72,12 +72,11 @@ def _run(words: list[str]) -> Taken:
         peak = max(peak, memory)
         time.sleep(_PAUSE)
     wall = time.perf_counter() - begin
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status):
         raise RuntimeError(f"{words} ended with {os.waitstatus_to_exitcode(status)}.")
-    return Taken(
-        max(used.ru_utime + used.ru_stime, sum(seconds.values())), wall, max(peak, used.ru_maxrss * 1024) / 1e9
-    )
+    cpu = max(usage.ru_utime + usage.ru_stime, sum(seconds.values()))
+    return Taken(cpu, wall, max(peak, usage.ru_maxrss * 1024) / 1e9)
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

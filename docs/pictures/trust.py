@@ -1,7 +1,6 @@
-"""The pictures of the page on trust: what it is about, in drawn crowds.
+"""The pictures of the page on confidence, of simulated crowds: twenty per point, from fixed seeds.
 
-`make pictures` draws them. Crowds are drawn from fixed seeds; twenty of them make a point, and eight where tasks are
-asked one after the other.
+`make pictures` draws them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Lines = dict[str, "list[float]"]
 
 
 class Picture(NamedTuple):
-    """What finds the lines, at which points, and what is written below and beside them."""
+    """A function of lines, their points, and the labels of both axes."""
 
     lines: Callable[[Sequence[int]], Lines]
     points: Sequence[int]
@@ -37,7 +36,7 @@ class Picture(NamedTuple):
 
 
 def answer(rng: np.random.Generator, truth: Any, skill: float, n: int = 1, k: int = 4) -> Any:
-    """Let workers answer who are right with the same probability."""
+    """Return answers of workers who are right with the same probability."""
     shape = (n, len(truth))
     return np.where(rng.random(shape) < skill, truth, (truth + rng.integers(1, k, shape)) % k)
 
@@ -48,12 +47,12 @@ def rows_of(said: Any) -> list[tuple[int, int, int]]:
 
 
 def labels(said: Any, **options: Any) -> Any:
-    """Find the truths."""
+    """Estimate the labels."""
     return allalike.discover(rows_of(said), domain="categorical", **options).truth["label"].to_numpy()
 
 
 def over_crowds(points: Sequence[int], *, measure: Callable[[np.random.Generator, int], dict[str, float]]) -> Lines:
-    """Measure what a crowd gives at each point, and return the means."""
+    """Return the mean over crowds at each point."""
     lines: Lines = {}
     for point in points:
         found = [measure(np.random.default_rng(seed), point) for seed in range(_CROWDS)]
@@ -71,7 +70,7 @@ def with_copiers(rng: np.random.Generator, copiers: int) -> dict[str, float]:
     found = {
         "auto": labels(said),
         "auto --no-screening": labels(said, screening=False),
-        "a vote": labels(said, method="UA"),
+        "majority vote": labels(said, method="UA"),
     }
     return {name: float(np.mean(each != truth)) for name, each in found.items()}
 
@@ -83,7 +82,7 @@ def with_constants(rng: np.random.Generator, constants: int) -> dict[str, float]
     found = {
         "auto": labels(said),
         "auto --no-screening": labels(said, screening=False),
-        "a vote": labels(said, method="UA"),
+        "majority vote": labels(said, method="UA"),
     }
     return {name: float(np.mean(each[truth == 1] == 1)) for name, each in found.items()}
 
@@ -94,12 +93,12 @@ def with_gold(rng: np.random.Generator, known: int) -> dict[str, float]:
     said, fooled, hard = answer(rng, truth, 0.8, 12, k=2), answer(rng, truth, 0.2, 9, k=2), rng.random(150) < 1 / 3
     said[3:, hard] = fooled[:, hard]
     gold = {task: int(truth[task]) for task in range(known)} or None
-    found = {"auto": labels(said, gold=gold), "a vote": labels(said, method="UA")}
+    found = {"auto": labels(said, gold=gold), "majority vote": labels(said, method="UA")}
     return {name: float(np.mean((each != truth)[75:])) for name, each in found.items()}
 
 
 def with_history(rng: np.random.Generator, earlier: int) -> dict[str, float]:
-    """Draw a batch of ten tasks, and an earlier one of the same workers."""
+    """Return the errors of a batch of ten tasks after an earlier one of the same workers."""
     skills = (0.95, 0.9, 0.5, 0.45, 0.4)
 
     def batch(tasks: int) -> tuple[Any, Any]:
@@ -108,59 +107,34 @@ def with_history(rng: np.random.Generator, earlier: int) -> dict[str, float]:
 
     truth, said = batch(10)
     past = allalike.discover(rows_of(batch(earlier)[1]), domain="categorical") if earlier else None
-    found = {"auto": labels(said, history=past), "a vote": labels(said, method="UA")}
+    found = {"auto": labels(said, history=past), "majority vote": labels(said, method="UA")}
     return {name: float(np.mean(each != truth)) for name, each in found.items()}
 
 
-def ask_next(points: Sequence[int]) -> Lines:
-    """Ask for the least sure tasks, or for as many answers of each, and return how many truths are wrong."""
-    lines = {"least sure first": np.zeros(len(points)), "as many of each": np.zeros(len(points))}
-    crowds, tasks = 8, 200
-    for seed in range(crowds):
-        rng = np.random.default_rng([seed, 6])
-        truth = rng.integers(2, size=tasks)
-        said = np.concatenate([answer(rng, truth, skill, k=2) for skill in rng.uniform(0.55, 0.9, 30)])
-        order = rng.permuted(np.tile(np.arange(30), (tasks, 1)), axis=1)
-        for name, wrong in lines.items():
-            asked = np.full(tasks, points[0])
-            while True:
-                rows = [(int(w), t, int(said[w, t])) for t in range(tasks) for w in order[t, : asked[t]]]
-                result = allalike.discover(rows, domain="categorical")
-                if asked.mean() in points:
-                    wrong[points.index(int(asked.mean()))] += 100 * np.mean(result.truth["label"].to_numpy() != truth)
-                if asked.mean() >= points[-1]:
-                    break
-                few = np.argsort(asked, kind="stable")[: tasks // 10]
-                chosen = result.next_tasks(tasks // 10)["task"] if name == "least sure first" else few
-                asked[np.asarray(chosen)] += 1
-    return {name: (wrong / crowds).tolist() for name, wrong in lines.items()}
-
-
 PICTURES = {
-    "next": Picture(ask_next, [3, 4, 5, 6, 7], "answers a task, on average", "wrong truths, %"),
     "copies": Picture(
         partial(over_crowds, measure=with_copiers),
         range(7),
-        "copiers of a bad worker, beside seven honest ones",
-        "wrong truths, %",
+        "copiers of a bad worker, with seven honest workers",
+        "wrong labels, %",
     ),
     "signal": Picture(
         partial(over_crowds, measure=with_constants),
         range(7),
-        "workers who always say the frequent class, beside six good ones",
+        "workers who always give the frequent class, with six good workers",
         "rare class found, %",
     ),
     "known": Picture(
         partial(over_crowds, measure=with_gold),
         (0, 10, 20, 30, 40, 50, 60, 75),
-        "known truths, of 150 tasks",
-        "wrong truths of the others, %",
+        "gold labels, of 150 tasks",
+        "wrong labels of the other tasks, %",
     ),
     "history": Picture(
         partial(over_crowds, measure=with_history),
         (0, 10, 20, 50, 100, 300),
-        "earlier answers of each of five workers",
-        "wrong truths of ten tasks, %",
+        "earlier answers per worker (five workers)",
+        "wrong labels of ten tasks, %",
     ),
 }
 

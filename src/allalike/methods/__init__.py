@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from allalike.methods.catd import CATD as CATD
     from allalike.methods.crh import CRH as CRH
     from allalike.methods.dawid_skene import DS as DS
+    from allalike.methods.dawid_skene import DS1 as DS1
+    from allalike.methods.dawid_skene import IBCC as IBCC
     from allalike.methods.ebcc import EBCC as EBCC
     from allalike.methods.glad import GLAD as GLAD
     from allalike.methods.gtm import GTM as GTM
-    from allalike.methods.ibcc import IBCC as IBCC
     from allalike.methods.ibp import IBP as IBP
     from allalike.methods.kde import KDE as KDE
     from allalike.methods.label_aggregation import LA as LA
     from allalike.methods.mace import MACE as MACE
-    from allalike.methods.one_coin import DS1 as DS1
     from allalike.methods.oracle import OA as OA
     from allalike.methods.pairwise.eigenvector import EVD as EVD
     from allalike.methods.pairwise.expert_core import EXP as EXP
@@ -51,8 +51,8 @@ METHODS: Registry[Method] = Registry(
         "GTM": "gtm:GTM",
         "KDE": "kde:KDE",
         "DS": "dawid_skene:DS",
-        "DS-1": "one_coin:DS1",
-        "IBCC": "ibcc:IBCC",
+        "DS-1": "dawid_skene:DS1",
+        "IBCC": "dawid_skene:IBCC",
         "EBCC": "ebcc:EBCC",
         "BWA": "bwa:BWA",
         "LA": "label_aggregation:LA",

@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method
-from allalike.methods.dawid_skene import check_memory
-from allalike.methods.proximity import Peers, normalise, repeat
+from allalike.methods.dawid_skene import ClassMethod, check_memory
+from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.ballots import sum_tasks, take_most_probable
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -38,7 +36,7 @@ _LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without dou
 
 
 @dataclass(frozen=True, kw_only=True)
-class BWA(Method):
+class BWA(ClassMethod):
     """Bayesian weighted averages of votes, class by class.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
@@ -63,15 +61,10 @@ class BWA(Method):
 
     name: ClassVar[str] = "BWA"
     summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is the precision, class by class"
-    needs: ClassVar[str] = "classes"
     a_v: float = number(15.0, least=0.001)
     lambda_: float = number(1.0, least=0)
     max_iter: int = whole(500, least=1)
     tol: float = number(1e-5, least=0)
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def fit(self, run: Run) -> Fit:
         """Average and measure precisions, round by round."""
@@ -92,11 +85,11 @@ class BWA(Method):
             return np.concatenate([variance, mean], axis=1), 1.0 - sums["right"] / first["answers"]
 
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-        return rounds.fit(
+        return self.fit_errors(
             peers,
-            fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault)),
+            rounds.fault,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
             decide=partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
             parameters=(rounds.state,),
             probabilities=partial(_probabilities, k=k, prior=self.lambda_),

@@ -1,14 +1,40 @@
-"""DS: confusion matrices by expectation and maximisation.
+"""DS, IBCC and DS-1: how probable each class of a task is and how well each worker answers, in turn.
 
-Dawid and Skene (1979). If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of the
-votes as first posteriors T,
+All three alternate between an E step, which finds the posterior T_jc = P[truth of j is c | answers to j] of each class
+c of task j from the parameters of the workers, and an M step, which finds the parameters that are most likely if T_jc
+were the share of task j that belongs to class c (Dempster, Laird and Rubin, 1977).
+
+**DS** (Dawid and Skene, 1979). If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of
+the votes as first posteriors T,
 
     p_c = (sum_j T_jc + a) / (m + k a),    pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b),
-    T_jc ~ p_c prod_i pi^i_(c, x_ij),
+    T_jc ~ p_c prod_i pi^i_(c, x_ij).
 
-in turn. It knows what a single number cannot: who mistakes cats for dogs but never dogs for cats. It works where each
-worker answered many tasks of each class, ten and more. It fails with fewer, where it believes what chance did; where
-workers err together; and where most are wrong, for then it finds the wrong names for the classes.
+It knows what a single number cannot: who mistakes cats for dogs but never dogs for cats. It works where each worker
+answered many tasks of each class, ten and more. It fails with fewer, where it believes what chance did; where workers
+err together; and where most are wrong, for then it finds the wrong names for the classes.
+
+**IBCC** (Kim and Ghahramani, 2012) has the same model with Dirichlet priors, and all values of the parameters count,
+each as much as it is probable, by variational Bayes (mean field, as in Simpson et al., 2013; the paper itself draws
+samples). With the digamma function psi,
+
+    nu_c = alpha + sum_j T_jc,    mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l],
+    E log p_c = psi(nu_c) - psi(sum_c nu_c),    E log pi^i_cl = psi(mu^i_cl) - psi(sum_l mu^i_cl),
+    T_jc ~ exp(E log p_c + sum_i E log pi^i_(c, x_ij)).
+
+It is steadier than DS where workers answered little, for they begin as somewhat good. It fails as DS does.
+
+**DS-1** has one number per worker, the probability p_i that she is right: a wrong answer is any other class, each as
+probable, and all classes are as frequent (in the form that Gao and Zhou, 2013, studied). From w_i = 1,
+
+    T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over her answers,
+    w_i = log((k-1) p_i / (1 - p_i)).
+
+It is the column DS of Meir et al. 2023, where a worker worse than chance counts nothing. It works with few answers per
+worker and with any number of classes; it fails where workers confuse classes in different ways.
+
+Posteriors are never kept. The E step runs where a block is, finds the posteriors of its tasks again from logarithms of
+the parameters, and returns sums per worker. The M step sees nothing else.
 """
 
 from __future__ import annotations
@@ -16,44 +42,52 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
-from allalike._core.options import number, whole
+from allalike._core.blocks.block import LabelGroups
+from allalike._core.options import flag, number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise, repeat
-from allalike.rules.base import unknown
-from allalike.rules.vote import pick
+from allalike.methods.steps.ballots import (
+    add_up,
+    cells_of,
+    count_ballots,
+    keep_cells,
+    softmax,
+    take_most_probable,
+    vote_shares,
+)
+from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
 _MAX_BLOCK_TASKS = 1 << 16  # nearly always
 
 
-# EM: how probable each class of a task is and how well each worker answers, in turn.
-#
-# Dempster, Laird, Rubin: Maximum Likelihood from Incomplete Data via the EM Algorithm. JRSS B 39, 1977. The truths
-# are what is missing. The **E step** finds, for the parameters theta of the workers, the posterior of each class c of
-# task j,
-#
-#     T_jc = P[truth of j is c | answers to j, theta],
-#
-# and the **M step** the parameters that are most likely if T_jc were the share of task j that belongs to class c.
-#
-# Posteriors are never kept. The E step runs where a block is: it finds the posteriors of the block's tasks again from
-# the parameters, and returns sums per worker, such as how often she probably was right. The M step sees nothing else.
-#
-# A likelihood is a product over all answers to a task, and with some hundreds of them it is below the smallest number
-# there is. So kernels are given logarithms, add them up, and subtract the largest of a task before they exponentiate:
-# the posterior of the best class is then never lost, however many answers there are.
+@dataclass(frozen=True, kw_only=True)
+class ClassMethod(Method):
+    """A method for classes."""
+
+    needs: ClassVar[str] = "classes"
+
+    def serves(self, labels: Domain | Encoding) -> bool:
+        """Ask for classes."""
+        return labels.n_classes is not None
+
+    def fit_errors(self, peers: Peers, wrong: Floats, **estimation: Any) -> Fit:
+        """Return the fit in which the fault of each worker is the expected share of wrong answers."""
+        fault = np.maximum(peers.comparable(wrong), 0.0)
+        weight = normalise(peers.run.encoding.noise.weight(fault))
+        return Fit(disparity=peers.unweighted.mean, fault=fault, weight=weight, **estimation)
 
 
 class AnswerModel(ABC):
@@ -64,62 +98,57 @@ class AnswerModel(ABC):
         """Return what the parameters of the first M step are compared with."""
 
     @abstractmethod
-    def first_e_step(self, block: Block) -> dict[str, Floats]:
-        """Add up what the M step needs, per worker, from votes: no parameters are known yet."""
-
-    @abstractmethod
-    def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
-        """Add up what the M step needs, per worker, from the posteriors of the block's tasks."""
+    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
+        """Add up what the M step needs, per worker, from the posteriors of tasks, or at first from votes."""
 
     @abstractmethod
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the parameters that are most likely given the sums of all tasks, and each worker's fault."""
+        """Return the parameters that are most likely given the sums of all tasks, and each worker's error rate."""
 
     @abstractmethod
-    def decide(self, block: Block, weights: Floats, faults: Floats, logs: Floats, *, ties: Ties) -> dict[str, Array]:
+    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
         """Take the most probable class of each task."""
 
     @abstractmethod
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
         """Return the posteriors, with a row per task and a column per class."""
 
     def prepare(self, run: Run) -> Run:
         """Return a run over blocks that know what every round needs."""
         return run
 
-    def logs(self, parameters: Floats) -> Floats:
+    def logs(self, parameters: Floats) -> tuple[Floats, ...]:
         """Return the parameters as kernels need them; here they are logarithms already."""
-        return parameters
+        return (parameters,)
 
     def believe(self, parameters: Floats, alone: Array) -> Floats:
         """Return the parameters with which tasks are decided; ``alone`` tells who has no peers."""
         return parameters
 
 
-def maximise_likelihood(run: Run, model: AnswerModel, *, max_iter: int, tol: float) -> Fit:
+def maximise_likelihood(method: DS | DS1 | IBCC, run: Run, model: AnswerModel) -> Fit:
     """Alternate between E steps and M steps until the parameters no longer change."""
     peers, prepared = Peers(run), model.prepare(run)
     start = model.start(len(run.workers))
 
     def step(parameters: Floats) -> tuple[Floats, Floats]:
-        first = parameters is start
-        sums = prepared.sum(model.first_e_step) if first else prepared.sum(model.e_step, model.logs(parameters))
-        return model.m_step(sums)
+        logs = () if parameters is start else model.logs(parameters)
+        return model.m_step(prepared.sum(model.e_step, *logs))
 
-    rounds = repeat(run, step, start, max_iter=max_iter, tol=tol)
-    fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-    return rounds.fit(
+    rounds = repeat(run, step, start, max_iter=method.max_iter, tol=method.tol)
+    return method.fit_errors(
         peers,
-        fault=fault,
-        weight=normalise(run.encoding.noise.weight(fault)),
+        rounds.fault,
+        iterations=rounds.iterations,
+        converged=rounds.converged,
         decide=partial(model.decide, ties=run.ties),
-        parameters=(model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),),
+        parameters=model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),
         probabilities=model.probabilities,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class DS(Method):
+class DS(ClassMethod):
     """Dawid-Skene: a confusion matrix for every worker.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
@@ -142,131 +171,216 @@ class DS(Method):
 
     name: ClassVar[str] = "DS"
     summary: ClassVar[str] = "Dawid-Skene: a confusion matrix for every worker, by expectation and maximisation"
-    needs: ClassVar[str] = "classes"
     smoothing: float = number(0.01, least=0)
     max_iter: int = whole(100, least=1)
     tol: float = number(1e-5, least=0)
 
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
-
     def fit(self, run: Run) -> Fit:
         """Estimate confusions, round by round."""
-        model = Confusions(classes=run.encoding.n_labels, smoothing=self.smoothing)
-        check_memory(self.name, run, model.classes)
-        return maximise_likelihood(run, model, max_iter=self.max_iter, tol=self.tol)
+        check_memory(self.name, run, run.encoding.n_labels)
+        return maximise_likelihood(self, run, Confusions(run.encoding.n_labels, self.smoothing))
 
 
 @dataclass(frozen=True)
 class Confusions(AnswerModel):
-    """A confusion matrix for every worker: of each, one row per true class, and the shares of the classes beside it."""
+    """A confusion matrix for every worker: of each, one row per label, and the shares of the classes below it."""
 
     classes: int
     smoothing: float
 
     def start(self, n_workers: int) -> Floats:
         """Return nothing, from which every estimate is far away."""
-        return np.zeros((n_workers, self.classes, self.classes + 1))
+        return np.zeros((n_workers, self.classes + 1, self.classes))
 
     def prepare(self, run: Run) -> Run:
         """Find the cell of each answer once."""
-        return run.map(partial(_with_cells, k=self.classes))
+        return run.map(partial(keep_cells, k=self.classes))
 
-    def first_e_step(self, block: Block) -> dict[str, Floats]:
-        """Count with the shares of the votes as posteriors."""
-        return count_answers(block, find_shares(block, self.classes))
-
-    def e_step(self, block: Block, logs: Floats) -> dict[str, Floats]:
-        """Count with the posteriors under these confusions."""
-        return count_answers(block, find_posterior(block, logs))
+    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
+        """Count answers and tasks by posteriors, or by the shares of the votes."""
+        k = self.classes
+        posterior = self._find_posterior(block, *logs) if logs else vote_shares(block, np.ones(block.n_workers), k=k)
+        return count_ballots(block, posterior, k=k, into={})
 
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the confusion matrices with the shares of the classes as a last column, and who errs how often."""
-        # p_c = (sum_j T_jc + a) / (m + k a)
-        prior = sums["share"].sum(axis=0) + self.smoothing
-        prior = np.broadcast_to(prior / prior.sum(), sums["share"].shape)
-        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k where she met no such task
-        confusion = sums["confusion"] + self.smoothing
-        total = confusion.sum(axis=2, keepdims=True)
-        confusion = np.where(total > 0, confusion, 1.0) / np.where(total > 0, total, self.classes)
-        right = np.trace(sums["confusion"], axis1=1, axis2=2) / sums["confusion"].sum(axis=(1, 2))
-        return np.concatenate([confusion, prior[:, :, None]], axis=2), 1.0 - right
+        """Return confusion matrices with the shares of the classes below, and who errs how often."""
+        counts = sums["counts"]
+        right = np.trace(counts, axis1=1, axis2=2) / counts.sum(axis=(1, 2))
+        tables, shares = self._expect(counts, sums["shares"].sum(axis=0))
+        return np.concatenate([tables, np.broadcast_to(shares, (len(tables), 1, self.classes))], axis=1), 1.0 - right
 
-    def logs(self, parameters: Floats) -> Floats:
+    def _expect(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        """Return confusion matrices and the shares of the classes, from counts by worker, label and class."""
+        # p_c = (sum_j T_jc + a) / (m + k a)
+        prior = shares + self.smoothing
+        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k where she met no such task
+        confusion = counts + self.smoothing
+        total = confusion.sum(axis=1, keepdims=True)
+        confusion += total <= 0
+        confusion /= np.where(total > 0, total, self.classes)
+        return confusion, prior / prior.sum()
+
+    def logs(self, parameters: Floats) -> tuple[Floats, ...]:
         """Return the logarithms of confusions and shares."""
-        logs: Floats = np.log(np.maximum(parameters, _MIN_PROBABILITY))
-        return logs
+        logs = np.log(np.maximum(parameters, _MIN_PROBABILITY))
+        return np.ascontiguousarray(logs[:, :-1]), logs[:, -1]
 
     def believe(self, parameters: Floats, alone: Array) -> Floats:
         """Believe those whose answers nobody else's can speak against."""
-        parameters[alone, :, :-1] = np.eye(self.classes)
+        parameters[alone, :-1] = np.eye(self.classes)
         return parameters
 
-    def decide(self, block: Block, weights: Floats, faults: Floats, logs: Floats, *, ties: Ties) -> dict[str, Array]:
+    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
         """Take the most probable class."""
-        posterior = find_posterior(block, logs).T
-        best = posterior.max(axis=1)
-        task, label = np.nonzero(posterior >= best[:, None] * (1 - TOLERANCE))
-        chosen, tied = pick(block, task, label, ties)
-        return {
-            "label": label[chosen].astype(np.int32),
-            "confidence": best,
-            "error": unknown(block.n_tasks),
-            "tied": tied,
-        }
+        return take_most_probable(block, self._find_posterior(block, *logs), ties)
 
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, logs: Floats) -> dict[str, Array]:
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
         """Return the posteriors, with a row per task and a column per class."""
-        return {"probability": find_posterior(block, logs).T}
+        return {"probability": self._find_posterior(block, *logs)}
+
+    def _find_posterior(self, block: Block, tables: Floats, shares: Floats) -> Floats:
+        """Return T_jc ~ p_c prod_i pi^i_(c, x_ij)."""
+        return softmax(add_up(cells_of(block, self.classes), tables) + shares[:1])[0]
 
 
-def find_shares(block: Block, k: int) -> Floats:
-    """Return the share of each task's votes that each class has, with a row per class and a column per task.
+@dataclass(frozen=True, kw_only=True)
+class IBCC(ClassMethod):
+    """Bayesian classifier combination: Dawid-Skene with priors, in which every value of the parameters counts.
 
-    >>> find_shares(Block.of([[0, 1], [1, 1]]), 2)
-    array([[0.5, 0. ],
-           [0.5, 1. ]])
+    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
+
+    Parameters
+    ----------
+    alpha
+        Pseudo-count of tasks per class.
+    a_v, b_v
+        Pseudo-counts of a worker's answers per class: correct ones, and of each wrong label.
+    max_iter, tol
+        When the rounds end: at the limit, or when confusions and class shares change by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=IBCC())
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
+    ('xxyyz', [0.01, 0.01, 0.2, 0.8])
     """
-    task = block.task
-    votes = np.bincount(task * k + block.label, minlength=block.n_tasks * k)
-    return np.asarray(votes.reshape(-1, k).T / block.sizes)
 
+    name: ClassVar[str] = "IBCC"
+    summary: ClassVar[str] = "Bayesian classifier combination: Dawid-Skene with priors, by variational Bayes"
+    alpha: float = number(1.0, least=0.001)
+    a_v: float = number(4.0, least=0.001)
+    b_v: float = number(1.0, least=0.001)
+    max_iter: int = whole(500, least=1)
+    tol: float = number(1e-5, least=0)
 
-def find_posterior(block: Block, logs: Floats) -> Floats:
-    """Return T_jc ~ p_c prod_i pi^i_(c, x_ij), with a row per class and a column per task."""
-    k = logs.shape[1]
-    cell = _cells(block, k)
-    score = np.stack([block.per_task(logs[:, true, :k].ravel().take(cell)) for true in range(k)])
-    score += logs[:1, :, k].T
-    score -= score.max(axis=0)
-    posterior: Floats = np.exp(score, out=score)
-    posterior /= posterior.sum(axis=0)
-    return posterior
-
-
-def count_answers(block: Block, posterior: Floats) -> dict[str, Floats]:
-    """Add up, per worker, how often she probably answered l to class c, and how often a class was asked."""
-    k, first = len(posterior), block.first_worker
-    cell = _cells(block, k)
-    confusion = [sum_by(cell, block.to_answers(row), block.n_workers * k).reshape(-1, k) for row in posterior]
-    share = [sum_by(first, row, block.n_workers) for row in posterior]
-    return {"confusion": np.stack(confusion, axis=1), "share": np.stack(share, axis=1)}
+    def fit(self, run: Run) -> Fit:
+        """Find the posteriors of confusions, round by round."""
+        k = run.encoding.n_labels
+        check_memory(self.name, run, k)
+        model = BayesianConfusions(classes=k, smoothing=self.b_v, right=self.a_v, alpha=self.alpha)
+        return maximise_likelihood(self, run, model)
 
 
 @dataclass(frozen=True)
-class AnswerCells:
-    """Of each answer: its place in a table of workers and labels, which every round needs."""
+class BayesianConfusions(Confusions):
+    """Confusion matrices and class shares as exp(E log ...) of their Dirichlet posteriors; they do not sum to 1."""
 
-    cell: Array
+    right: float
+    alpha: float
+
+    def _expect(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
+        # nu_c = alpha + sum_j T_jc,    mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l]
+        answers = counts + self.smoothing + (self.right - self.smoothing) * np.eye(self.classes)
+        tables = np.moveaxis(expected_logs(np.moveaxis(answers, 1, 2)), 2, 1)
+        return np.exp(tables), np.exp(expected_logs(shares + self.alpha))
 
 
-def _with_cells(block: Block, *, k: int) -> Block:
-    return block.keeping(AnswerCells(_cells(block, k)))
+@dataclass(frozen=True, kw_only=True)
+class DS1(ClassMethod):
+    """Dawid-Skene with one coin: the probability that a worker is right, and of each class for each task.
+
+    The fault is the probability of an error; `Result.probabilities` has the posteriors, and the confidence is that of
+    the label.
+
+    Parameters
+    ----------
+    positive
+        Whether a worker worse than chance counts nothing; otherwise she counts against what she says.
+    clip
+        Smallest distance of the probability of being right from 0 and 1, which bounds the weights.
+    max_iter, tol
+        When the rounds end: at the limit, or when the weights change by less, relative to their norm.
+
+    >>> import allalike
+    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> result = allalike.discover(rows, method=DS1())
+    >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
+    ('xxyyz', [0.0, 0.0, 0.2, 0.8])
+    """
+
+    name: ClassVar[str] = "DS-1"
+    summary: ClassVar[str] = "Dawid-Skene with one coin: the probability that a worker is right (the paper's DS)"
+    positive: bool = flag(True)
+    clip: float = number(0.001, least=1e-12, below=0.5)
+    max_iter: int = whole(15, least=1)
+    tol: float = number(5e-5, least=0)
+
+    def fit(self, run: Run) -> Fit:
+        """Estimate probabilities, round by round."""
+        model = OneCoins(classes=max(run.encoding.n_classes or 0, 2), clip=self.clip, positive=self.positive)
+        return maximise_likelihood(self, run, model)
 
 
-def _cells(block: Block, k: int) -> Array:
-    return block[AnswerCells].cell if AnswerCells in block else block.worker * k + block.label
+@dataclass(frozen=True)
+class OneCoins(AnswerModel):
+    """One number for every worker: her vote, the log odds w_i above."""
+
+    classes: int
+    clip: float
+    positive: bool
+
+    def start(self, n_workers: int) -> Floats:
+        """Return equal votes."""
+        return np.ones(n_workers)
+
+    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
+        """Add up how probably a worker's answers are right, and count them."""
+        votes = logs[0] if logs else self.start(block.n_workers)
+        score = add_odds(block, votes.take(block.worker))  # sum_i w_i [x_ij = c]
+        right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
+        return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
+
+    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
+        """Return the log odds, and how probably a worker errs."""
+        right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)  # p_i = mean of T_(j, x_ij)
+        log_odds = np.log((self.classes - 1) * right / (1 - right))  # w_i = log((k-1) p_i / (1 - p_i))
+        return (np.maximum(log_odds, 0.0) if self.positive else log_odds), 1.0 - right
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
+        """Take the most probable class of those that were named; where nobody counts, all who answered count the same.
+
+        If everyone who named a class counts against it, take the first that nobody named.
+        """
+        return take_by_odds(block, logs[0].take(block.worker), self.classes, ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
+        """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
+        return list_probabilities(block, logs[0].take(block.worker), self.classes)
+
+
+def expected_logs(counts: Floats) -> Floats:
+    """Return E log p_l = psi(n_l) - psi(sum_l n_l) for p ~ Dirichlet(n), over the last axis.
+
+    >>> expected_logs(np.array([1.0, 1.0]))
+    array([-1., -1.])
+    """
+    from scipy.special import digamma
+
+    logs: Floats = digamma(counts) - digamma(counts.sum(axis=-1, keepdims=True))
+    return logs
 
 
 def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:

@@ -29,11 +29,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from allalike._core.options import number, whole
-from allalike.methods.base import Method
-from allalike.methods.dawid_skene import check_memory
-from allalike.methods.fit import Fit
-from allalike.methods.ibcc import expected_logs
-from allalike.methods.proximity import Peers, normalise
+from allalike.methods.dawid_skene import ClassMethod, check_memory, expected_logs
+from allalike.methods.proximity import Peers
 from allalike.methods.steps.ballots import (
     add_up,
     cells_of,
@@ -48,8 +45,8 @@ from allalike.methods.steps.draws import draw_subtypes
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _LEAST = 1e-12  # what a logarithm makes of 0
 _CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache
@@ -58,7 +55,7 @@ _SAME = 1e-6  # nats by which a later start must be better
 
 
 @dataclass(frozen=True, kw_only=True)
-class EBCC(Method):
+class EBCC(ClassMethod):
     """Bayesian classifier combination with subtypes of classes, whose workers may err together.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
@@ -90,7 +87,6 @@ class EBCC(Method):
 
     name: ClassVar[str] = "EBCC"
     summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, on which workers err together"
-    needs: ClassVar[str] = "classes"
     subtypes: int = whole(10, least=1)
     starts: int = whole(10, least=1)
     alpha: float | None = number(None, least=0.001)
@@ -99,10 +95,6 @@ class EBCC(Method):
     b_v: float = number(1.0, least=0.001)
     max_iter: int = whole(500, least=1)
     tol: float = number(1e-4, least=0)
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def fit(self, run: Run) -> Fit:
         """Find the posteriors of confusions from every start, round by round, and take the best start."""
@@ -131,11 +123,9 @@ class EBCC(Method):
         rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
         said = counts.sum(axis=3)
         wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
-        fault = np.maximum(peers.comparable(wrong), 0.0)
-        return Fit(
-            disparity=peers.unweighted.mean,
-            fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault)),
+        return self.fit_errors(
+            peers,
+            wrong,
             iterations=iterations,
             converged=bool(converged.all()),
             decide=partial(_decide, k=k, ties=run.ties),

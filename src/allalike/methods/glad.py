@@ -32,13 +32,12 @@ import numpy as np
 
 from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
-from allalike.methods.base import Method
-from allalike.methods.proximity import Peers, normalise, repeat
+from allalike.methods.dawid_skene import ClassMethod
+from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -48,7 +47,7 @@ _LEAST_BEND = 0.5  # of the likelihood of a task, which need not be bent downwar
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLAD(Method):
+class GLAD(ClassMethod):
     """Abilities of workers and difficulties of tasks.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
@@ -73,15 +72,10 @@ class GLAD(Method):
     summary: ClassVar[str] = (
         "an ability for every worker and a difficulty for every task, by expectation and maximisation"
     )
-    needs: ClassVar[str] = "classes"
     alpha: float = number(1.0)
     beta: float = number(1.0)
     max_iter: int = whole(500, least=1)
     tol: float = number(1e-5, least=0)
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def fit(self, run: Run) -> Fit:
         """Climb, round by round."""
@@ -94,11 +88,11 @@ class GLAD(Method):
 
         start = np.full(len(run.workers), self.alpha)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
-        return rounds.fit(
+        return self.fit_errors(
             peers,
-            fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault)),
+            rounds.fault,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
             decide=partial(model.decide, ties=run.ties),
             parameters=(rounds.state,),
             probabilities=model.probabilities,

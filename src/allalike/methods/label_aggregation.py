@@ -29,7 +29,7 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike._core.options import check_number, number, option
 from allalike.engines.sample import sample_tasks
-from allalike.methods.base import Method
+from allalike.methods.dawid_skene import ClassMethod
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.rules.base import unknown
@@ -38,7 +38,6 @@ from allalike.rules.vote import leading
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
 _WALKED_ANSWERS = 200_000  # of each problem, task by task
@@ -46,7 +45,7 @@ _HASHES = 2.0**64
 
 
 @dataclass(frozen=True, kw_only=True)
-class LA(Method):
+class LA(ClassMethod):
     """Label aggregation in one pass or two: accuracies that every task moves.
 
     The fault is 1 - a_i, and the weight goes with k a_i - 1.
@@ -68,14 +67,9 @@ class LA(Method):
 
     name: ClassVar[str] = "LA"
     summary: ClassVar[str] = "label aggregation in one or two passes: accuracies that every task moves, as in a stream"
-    needs: ClassVar[str] = "classes"
     passes: int = option(2, partial(check_number, least=1, below=3, whole=True))
     alpha: float = number(2.0, least=1.001)
     beta: float = number(2.0, least=1.001)
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def fit(self, run: Run) -> Fit:
         """Walk through the first tasks, and go on in stretches."""

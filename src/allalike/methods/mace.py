@@ -34,15 +34,14 @@ from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_b
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
-from allalike.methods.base import Method
-from allalike.methods.proximity import Peers, normalise, repeat
+from allalike.methods.dawid_skene import ClassMethod, expected_logs
+from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.ballots import sum_tasks
 from allalike.methods.steps.draws import draw_evenly
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Ties
-    from allalike.domains import Domain, Encoding
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -53,7 +52,7 @@ _COPIES = 8  # of the shares of all starts at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class MACE(Method):
+class MACE(ClassMethod):
     """Competence of annotators: who knows how often, and who says what otherwise.
 
     The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
@@ -84,7 +83,6 @@ class MACE(Method):
 
     name: ClassVar[str] = "MACE"
     summary: ClassVar[str] = "how often a worker knows, and what she says otherwise, by variational Bayes or EM"
-    needs: ClassVar[str] = "classes"
     form: str = choice("vb", "em")
     starts: int = whole(10, least=1)
     alpha: float = number(0.5, least=0.001)
@@ -93,10 +91,6 @@ class MACE(Method):
     smoothing: float | None = number(None, least=0)
     max_iter: int = whole(50, least=1)
     tol: float = number(1e-5, least=0)
-
-    def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
-        return labels.n_classes is not None
 
     def fit(self, run: Run) -> Fit:
         """Find who knows how often from every start, round by round, and take the best start."""
@@ -117,11 +111,11 @@ class MACE(Method):
         evidence = (sums["evidence"] + said).sum(axis=0)
         best = int(np.argmax(evidence >= evidence.max() - _SAME))
         wrong = 1.0 - sums["right"][:, best].sum(axis=1) / run.answer_counts
-        fault = np.maximum(peers.comparable(wrong), 0.0)
-        return rounds.fit(
+        return self.fit_errors(
             peers,
-            fault=fault,
-            weight=normalise(run.encoding.noise.weight(fault)),
+            wrong,
+            iterations=rounds.iterations,
+            converged=rounds.converged,
             decide=partial(model.decide, ties=run.ties),
             parameters=(odds[:, best],),
             probabilities=model.probabilities,
@@ -213,6 +207,4 @@ def _share(counts: Floats) -> Floats:
 
 def _expect(counts: Floats) -> Floats:
     """Return exp(psi(n) - psi(N)) of counts."""
-    from allalike.methods.ibcc import expected_logs
-
     return np.asarray(np.exp(expected_logs(counts)))
