@@ -28,8 +28,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 import allalike
-from allalike.result.expected_gain import estimate_uncertainty
-from allalike.result.plan import Offers, assign, find_offers
+from allalike.result.plan import Offers, assign, estimate_uncertainty, find_offers
 from public_data import use_data_beside_the_clone
 
 use_data_beside_the_clone()

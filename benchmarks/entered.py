@@ -1,11 +1,7 @@
-"""Count files and functions that `discover` enters for 60 rows, and the size of every package and of the tests.
-
-The first run of a method counts, without what runs on import; lambdas and comprehensions are no functions here.
-"""
+"""Count the files and functions that `discover` enters for 60 rows, in the first run of a method, without imports."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 import subprocess
 import sys
@@ -42,36 +38,15 @@ def count_entered(method: str) -> list[int]:
     return [len({file for file, *_ in calls}), len(calls), calls.total(), modules]
 
 
-def count_code(folder: Path) -> list[int]:
-    """Return lines, files, statements and functions of a folder or of a module."""
-    files = [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
-    texts = [file.read_text(encoding="utf-8") for file in files]
-    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
-    statements = sum(isinstance(node, ast.stmt) for node in nodes)
-    functions = sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes)
-    return [sum(len(text.splitlines()) for text in texts), len(files), statements, functions]
-
-
-def show(heads: tuple[str, ...], rows: list[tuple[str, list[int]]]) -> None:
-    """Print a table."""
-    print(f"{heads[0]:<16}" + "".join(f"{head:>12}" for head in heads[1:]))
-    for name, counts in rows:
-        print(f"{name:<16}" + "".join(f"{number:>12,}" for number in counts))
-
-
 def main() -> None:
-    """Print both tables; each method runs in a process of its own."""
+    """Print a row per method; each runs in a process of its own."""
     if len(sys.argv) > 1:
         print(*count_entered(sys.argv[1]))
         return
-    runs = [(name, subprocess.check_output([sys.executable, __file__, name], text=True)) for name in ("P-TD", "auto")]
-    show(("60 rows", "files", "functions", "calls", "modules"), [(n, [*map(int, out.split())]) for n, out in runs])
-    packages = [path for path in sorted(SOURCE.iterdir()) if path.is_dir() or path.suffix == ".py"]
-    sizes = [(path.stem, count_code(path)) for path in packages if path.name != "__pycache__"]
-    others = [(name, count_code(ROOT / name)) for name in ("tests", "benchmarks", "paper")]
-    tests = sum(file.read_text(encoding="utf-8").count("\ndef test_") for file in (ROOT / "tests").rglob("*.py"))
-    print(f"\n{tests:,} functions of tests\n")
-    show(("", "lines", "files", "statements", "functions"), [*sizes, ("src", count_code(SOURCE)), *others])
+    print(f"{'60 rows':<8}" + "".join(f"{head:>10}" for head in ("files", "functions", "calls", "modules")))
+    for name in ("P-TD", "auto"):
+        counts = subprocess.check_output([sys.executable, __file__, name], text=True).split()
+        print(f"{name:<8}" + "".join(f"{int(count):>10,}" for count in counts))
 
 
 if __name__ == "__main__":

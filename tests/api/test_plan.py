@@ -14,8 +14,7 @@ import pytest
 import allalike
 from allalike import Disk
 from allalike.methods.auto.next_labels import expect_gains
-from allalike.result.expected_gain import TaskUncertainty, keep_likeliest
-from allalike.result.plan import Offers, assign
+from allalike.result.plan import Offers, TaskUncertainty, assign, keep_likeliest
 from crowds.asking import Crowd, find_saved
 from crowds.copiers import attack, rows_of
 from crowds.samples import crowd

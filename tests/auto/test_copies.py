@@ -9,7 +9,7 @@ import pytest
 
 import allalike
 from allalike import Auto
-from allalike.methods.auto.copy_groups import _compare_pairs, _count_joint_errors, find_class_copies
+from allalike.methods.auto.copy_groups import _compare_pairs, _count_joint_errors, find_copies
 from allalike.methods.fit import CopyGroup
 from crowds.copiers import answer, attack, loaded, rows_of
 
@@ -17,7 +17,7 @@ Rows = list[tuple[str, str, str]]
 
 
 def groups_in(said: np.ndarray) -> tuple[CopyGroup, ...]:
-    groups = find_class_copies(loaded(said))
+    groups = find_copies(loaded(said))
     assert groups is not None
     return groups.groups
 

@@ -1,16 +1,29 @@
-"""Plan: whom to ask about which task with some money, what that brings, and when to stop.
+"""Plan the next answers: which worker is asked about which task, and what that brings.
 
-Expected errors come from how sure the truths are, and from what planned answers would change about it
-(`allalike.result.expected_gain`). Where the errors of workers are shared, truths are less sure than they seem, and no
-answer of the same crowd changes that; so the limits reach from what is expected if all of it were found again by
-another crowd to what half of this one finds again, and beyond by chance.
+**Expected gain.** Let q_z be the probabilities of a task's classes. A worker with error rate e names the true class
+with probability r = 1 - e, and any other one with w = e / (k - 1). Planned answers may turn out in several ways s; J_sz
+is the joint probability of s and of the true class z. The task will be decided rightly with probability
+
+    sum_s max_z J_sz.
+
+One answer alone often cannot change a decision, though three may. So answers are chosen by how much they raise
+
+    sum_s sum_z J_sz^2 / sum_z J_sz,
+
+the probability of a class that is drawn by the probabilities after the answers: every informative answer raises it. Of
+many classes the three likeliest are distinguished, and ways that lead to nearly the same probabilities are merged.
+
+**Assigning.** The next answer is always the one that is worth most per unit of money, but for five per cent, beside
+those that are planned already. What a task is worth at most is known before its workers are looked at, so that only
+tasks at the top are: never all pairs. Answers that are expected to lower the error too little for their price are not
+asked for. Nobody is asked about a task that they, or a member of their copy group, have answered or are to answer, and
+nobody more often in a batch than others.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import insort
-from collections import defaultdict
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,8 +34,9 @@ from allalike._core.options import check_number
 from allalike._core.words import count
 from allalike.engines.sample import pick_tasks
 from allalike.errors import OptionError, UnsupportedError
+from allalike.methods.auto.next_labels import expect_gains
+from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.readers.sources import find_inputs
-from allalike.result.expected_gain import estimate_uncertainty
 from allalike.result.prices import read_prices
 from allalike.result.targets import write_table
 
@@ -35,30 +49,162 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Run, TaskTable
+    from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Fit
-    from allalike.result.expected_gain import CrowdUncertainty, TaskUncertainty
 
-
-# Assigning: which worker is asked about which task, one answer after the other, until the money is spent.
-#
-# The next answer is always the one that is worth most per unit of money, but for five per cent, beside those that are
-# planned already. What a task is worth at most is known before its workers are looked at, so that only tasks at the top
-# are: never all pairs. Answers that are expected to lower the error too little for their price are not asked for.
-# Nobody is asked about a task that she, or somebody who copies from her or from whom she copies, has answered or is to
-# answer; and nobody more often in a batch than others do it, too.
-
-
+_TOLD_APART = 3  # classes
+_MANY_WAYS = 64  # in which planned answers may turn out; of more, those that are nearly the same are merged
+_STEP = 1 / 64  # between probabilities that are not told apart then
+_TINY = 1e-12
 ANYONE = "anyone"  # who has not answered yet
 _NEARLY = 0.95  # of the best, which is near enough
-
-
 _STALE, _MANY = 0.02, 1000  # the share of tasks, and how many beside them, after which all are looked at anew
-
-
 _MIN_GAIN = 1e-9  # of the usual error, below which answers bring nothing
 _ROUNDING = 1e-9
 _DIGITS = 2.0**33  # ten of them
+_FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
+_SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
+
+
+class TaskUncertainty:
+    """The probability that each task will be decided wrongly (``errors``), with the answers that are planned.
+
+    >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
+    >>> uncertainty.errors, uncertainty.bound(0.2).round(3), round(uncertainty.gain(0, 0.2), 3)
+    (array([0.4, 0.1]), array([0.168, 0.03 ]), 0.2)
+    >>> uncertainty.add_answer(0, 0.2)
+    >>> uncertainty.errors.round(3), round(uncertainty.gain(0, 0.2), 3)
+    (array([0.2, 0.1]), 0.044)
+    """
+
+    def __init__(self, likeliest: Floats, k: int) -> None:
+        self.likeliest, self.k, self.errors = likeliest, k, 1 - likeliest[:, 0]
+        self._planned: dict[int, Floats] = {}
+
+    def bound(self, rate: float) -> Floats:
+        """Return how much surer a first answer makes each task."""
+        return _compute_gains(self.likeliest[:, None], np.full(len(self.likeliest), rate), self.k)
+
+    def value(self, task: int, rates: Floats) -> Floats:
+        """Return how much surer one more answer makes a task."""
+        return _compute_gains(self._ways(task)[None], rates, self.k)
+
+    def gain(self, task: int, rate: float) -> float:
+        """Return the gain of an answer, where it takes one, three or five of them to turn a decision."""
+        ways = self._ways(task)
+        whole, right = ways.sum(axis=1), _find_probabilities(rate, self.k)
+        odds = np.log(right[0] / np.maximum(right[1], _TINY))
+        return float(whole @ expect_gains(ways / whole[:, None], np.full(len(ways), odds), self.k))
+
+    def add_answer(self, task: int, rate: float) -> None:
+        """Plan an answer: every way becomes one for each label that it may give."""
+        right, wrong = _find_probabilities(rate, self.k)
+        before, told = self._ways(task), self.likeliest.shape[1]
+        named = [before * np.where(np.arange(told) == label, right, wrong) for label in range(told)]
+        others = [before * wrong * (self.k - told)] if self.k > told else []
+        after = _merge_similar(np.concatenate([*named, *others]))
+        self._planned[task] = after
+        self.errors[task] = 1 - after.max(axis=1).sum()
+
+    def _ways(self, task: int) -> Floats:
+        return self._planned.get(task, self.likeliest[task : task + 1])
+
+
+def keep_likeliest(table: Floats) -> Floats:
+    """Return the probabilities of the likeliest classes, the largest first.
+
+    >>> keep_likeliest(np.array([[0.1, 0.5, 0.1, 0.3]]))
+    array([[0.5, 0.3, 0.1]])
+    """
+    return np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1]
+
+
+def _find_probabilities(rate: Floats | float, k: int) -> tuple[Floats, Floats]:
+    """Return how probably a worker names the true class, and a certain other one; at least as good as a guess."""
+    wrong = np.minimum(rate, 1 - 1 / k) / (k - 1)
+    return np.asarray(1 - (k - 1) * wrong), np.asarray(wrong)
+
+
+def _compute_gains(ways: Floats, rates: Floats, k: int) -> Floats:
+    """Return how much surer an answer makes a task, for each table of ways and rate."""
+    right, wrong = (each[:, None, None] for each in _find_probabilities(rates, k))
+    whole, squares = ways.sum(axis=2, keepdims=True), np.square(ways).sum(axis=2, keepdims=True)
+    named = (np.square(right * ways) + wrong**2 * (squares - ways**2)) / (wrong * whole + (right - wrong) * ways)
+    others = (k - ways.shape[2]) * wrong * squares / whole
+    return np.asarray(named.sum(axis=(1, 2)) + (others - squares / whole).sum(axis=(1, 2)))
+
+
+def _merge_similar(ways: Floats) -> Floats:
+    """Count ways that lead to nearly the same probabilities as one, where there are many."""
+    ways = ways[ways.sum(axis=1) > _TINY]
+    if len(ways) <= _MANY_WAYS:
+        return ways
+    alike = np.rint(ways / ways.sum(axis=1, keepdims=True) / _STEP)
+    kinds, place = np.unique(alike, axis=0, return_inverse=True)
+    joined = np.zeros((len(kinds), ways.shape[1]))
+    np.add.at(joined, place.ravel(), ways)
+    return joined
+
+
+@dataclass(frozen=True)
+class CrowdUncertainty:
+    """Uncertainty of the labels, and error rates of the workers."""
+
+    tasks: Values
+    state: Floats
+    rates: Floats
+    k: int
+    truths: int = 0
+
+    def of_tasks(self, rows: Any = slice(None)) -> TaskUncertainty:
+        """Return the uncertainty of some of the tasks."""
+        return TaskUncertainty(self.state[rows], self.k)
+
+    def describe_error(self, error: float) -> dict[str, float]:
+        """Return an expected error, a mean over tasks, with its 95 % interval."""
+        n = max(len(self.tasks), 1)
+        variance = error * (1 - error) * (1 / n + (1 / self.truths if self.truths else 0.0))
+        spread = NORMAL_QUANTILE * math.sqrt(max(variance, 0.0))
+        return {"expected": error, "ci_low": max(error - spread, 0.0), "ci_high": min(error + spread, 1.0)}
+
+
+def estimate_uncertainty(
+    run: Run, weighing: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
+) -> CrowdUncertainty:
+    """Estimate the uncertainty of labels that are not gold, for label types with probabilities."""
+    faults, rates = weighing.uncertainty, weighing.error_rate
+    told = None if faults is None else faults.confidence
+    if run.worker_task is not None:
+        raise UnsupportedError(
+            "With per_task(), workers have no error rates beyond one task, so answers cannot be planned."
+        )
+    if posteriors is not None and rates is not None:
+        tables = (piece.found["probability"] for piece in posteriors().pieces())
+        tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
+    elif faults is not None and told is not None and run.encoding.nominal:
+        tasks, state = _collect(
+            found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
+        )
+        rates = faults.best(weighing.fault)
+    else:
+        raise UnsupportedError(
+            "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
+            f" {run.domain.name}. `result.next_tasks()` lists the least certain tasks."
+        )
+    truths = run.n_gold if told is not None and told.get("estimated_from") == "gold" else 0
+    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths)
+
+
+def _collect(found: TaskTable, tell: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
+    """Return the tasks without gold labels, and their state."""
+    tasks, states = [], []
+    for piece in found.pieces():
+        state = tell(piece)
+        unknown = np.isnan(piece.found.get("gold", np.full(len(state), np.nan)))
+        rows = np.flatnonzero(unknown & np.isfinite(state.reshape(len(state), -1)).all(axis=1))
+        tasks.append(piece.tasks.take(rows))
+        states.append(state[rows])
+    return Values.join(tasks), np.concatenate(states)
 
 
 class Assignment(NamedTuple):
@@ -122,56 +268,44 @@ def find_offers(
     return Offers(np.append(np.where(known, rates, usual), usual), costs, np.append(group, -1), np.full(n + 1, np.inf))
 
 
-class Queues:
-    """Who may still be asked in a batch: a queue for each price, the best first, and of equals who was asked least.
-
-    >>> queues = Queues(Offers(np.array([0.1, 0.3, 0.2]), np.array([2.0, 1.0, 1.0]), np.arange(3), np.ones(3)))
-    >>> queues.find(set(), 5.0), queues.find({2}, 5.0), queues.find({2}, 1.0)
-    ([2, 0], [1, 0], [1])
-    """
+class Queue:
+    """Who may still be asked in a batch, with how often they were."""
 
     def __init__(self, offers: Offers) -> None:
-        self.offers, self._groups = offers, offers.group.tolist()
-        rates = _cut_digits(offers.rate).tolist()
-        queues: dict[float, list[tuple[float, int, int]]] = defaultdict(list)
-        for worker in np.flatnonzero(np.isfinite(offers.price)).tolist():
-            queues[float(offers.price[worker])].append((rates[worker], 0, worker))
-        self._queues = {price: sorted(queues[price]) for price in sorted(queues)}
+        self.offers, self.asked, self._rates = offers, np.zeros(len(offers.price)), _cut_digits(offers.rate)
 
-    def find(self, taken: set[int], left: float) -> list[int]:
-        """Return the workers of whom no other is as good and not dearer, for a task that some groups have answered."""
-        found, least = [], np.inf
-        for price, queue in self._queues.items():
-            if price > left * (1 + _ROUNDING):
-                break
-            free = (each for each in queue if self._groups[each[2]] not in taken or self._groups[each[2]] < 0)
-            first = next(free, None)
-            if first is not None and first[0] < least:
-                least = first[0]
-                found.append(first[2])
-        return found
+    def find(self, taken: set[int], left: float) -> Array:
+        """Return the workers of whom no other is as good and not dearer, for a task that some groups have answered.
+
+        They are ordered by price; of equals who was asked least is one.
+
+        >>> queue = Queue(Offers(np.array([0.1, 0.3, 0.2]), np.array([2.0, 1.0, 1.0]), np.arange(3), np.ones(3)))
+        >>> [queue.find(*given).tolist() for given in ((set(), 5.0), ({2}, 5.0), ({2}, 1.0))]
+        [[2, 0], [1, 0], [1]]
+        """
+        price, group = self.offers.price, self.offers.group
+        able = (self.asked < self.offers.load) & (price <= left * (1 + _ROUNDING))
+        able &= ~np.isin(group, list(taken)) | (group < 0)
+        order = np.flatnonzero(able)
+        order = order[np.lexsort((self.asked[order], self._rates[order], price[order]))]
+        rates = self._rates[order]
+        better = rates < np.minimum.accumulate(np.append(np.inf, rates))[:-1]
+        return np.asarray(order[better])
 
     def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
         """Return what an answer to each task is worth at most, per unit of money."""
         rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
         values = [uncertainty.bound(float(rate[each])) / price[each] for each in able]
-        return _cut_digits(np.max(values, axis=0)) if able else np.zeros(len(uncertainty.errors))
+        return _cut_digits(np.max(values, axis=0)) if len(able) else np.zeros(len(uncertainty.errors))
 
     def choose(self, uncertainty: TaskUncertainty, task: int, taken: set[int], left: float) -> tuple[float, int]:
         """Return how much surer the best answer makes a task per unit of money, and whose it is; -1 if nobody's."""
         able = self.find(taken, left)
-        if not able:
+        if not len(able):
             return 0.0, -1
         values = _cut_digits(uncertainty.value(task, self.offers.rate[able]) / self.offers.price[able])
         first = int(values.argmax())
-        return float(values[first]), able[first]
-
-    def ask(self, worker: int) -> None:
-        """Ask a worker, who then comes after equal workers, or is not asked again in this batch."""
-        queue = self._queues[float(self.offers.price[worker])]
-        rate, asked, _ = queue.pop([each[2] for each in queue].index(worker))
-        if asked + 1 < self.offers.load[worker]:
-            insort(queue, (rate, asked + 1, worker))
+        return float(values[first]), int(able[first])
 
 
 def assign(
@@ -184,37 +318,33 @@ def assign(
 ) -> list[Assignment]:
     """Return the answers of a batch, as long as there is money and somebody to be asked.
 
-    >>> from allalike.result.expected_gain import TaskUncertainty
     >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
     >>> offers = Offers(np.array([0.1, 0.2, 0.3]), np.ones(3), np.arange(3), np.ones(3))
     >>> [each[:2] for each in assign(uncertainty, offers, [{0}, {1}], 3)]
     [(0, 1), (1, 0), (0, 2)]
     """
-    queues, stale, asked = Queues(offers), 0, list[Assignment]()
-    tasks = [(-value, task) for task, value in enumerate(queues.bound(uncertainty, left).tolist()) if value > 0]
+    queue, stale, asked = Queue(offers), 0, list[Assignment]()
+    tasks = [(-value, task) for task, value in enumerate(queue.bound(uncertainty, left).tolist()) if value > 0]
     heapq.heapify(tasks)
     least = _MIN_GAIN * float(uncertainty.errors.mean()) if tasks else 0.0
     while tasks and len(asked) < most and left * (1 + _ROUNDING) >= offers.cheapest:
         _, task = heapq.heappop(tasks)
-        value, worker = queues.choose(uncertainty, task, taken[task], left)
+        value, worker = queue.choose(uncertainty, task, taken[task], left)
         if worker >= 0 and tasks and value < -_NEARLY * tasks[0][0]:
             heapq.heappush(tasks, (-value, task))
             stale += 1
         elif worker >= 0:
-            rate, price, before = (
-                float(offers.rate[worker]),
-                float(offers.price[worker]),
-                float(uncertainty.errors[task]),
-            )
+            rate, price = float(offers.rate[worker]), float(offers.price[worker])
+            before = float(uncertainty.errors[task])
             if (gain := uncertainty.gain(task, rate)) > max(min_gain * price, least):
                 uncertainty.add_answer(task, rate)
                 asked.append(Assignment(task, worker, price, gain, before - float(uncertainty.errors[task])))
                 left -= price
                 taken[task].add(int(offers.group[worker]))
-                queues.ask(worker)
+                queue.asked[worker] += 1
                 heapq.heappush(tasks, (-value, task))
         if stale > _STALE * (len(tasks) + _MANY):
-            bounds, stale = queues.bound(uncertainty, left).tolist(), 0
+            bounds, stale = queue.bound(uncertainty, left).tolist(), 0
             tasks = [(max(value, -bounds[each]), each) for value, each in tasks]
             heapq.heapify(tasks)
     return asked
@@ -228,10 +358,6 @@ def _cut_digits(values: Floats) -> Floats:
     """
     part, power = np.frexp(values)
     return np.asarray(np.ldexp(np.round(part * _DIGITS) / _DIGITS, power))
-
-
-_FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
-_SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 
 @dataclass(frozen=True)
@@ -300,7 +426,7 @@ def make_plan(
         )
     payable = budget / offers.cheapest
     offers = _limit_loads(offers, int(min(payable, batch or len(crowd.tasks))), max_per_worker)
-    most = Queues(offers).bound(crowd.of_tasks(), budget)
+    most = Queue(offers).bound(crowd.of_tasks(), budget)
     rows = np.sort(np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(most)))])
     tasks, uncertainty = crowd.tasks.take(rows), crowd.of_tasks(rows)
     taken = [set(offers.group[workers].tolist()) for workers in _list_answered(run, tasks)]

@@ -188,12 +188,6 @@ def count_partners(block: Block) -> dict[str, Floats]:
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
-def count_later(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of later workers to their tasks: an upper limit of those met."""
-    ends = block.to_answers(block.starts + block.sizes)
-    return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
-
-
 # Variances: how much workers differ beside how much the answers of each vary, the F of an analysis of variance.
 #
 # With n_w answers of worker w, their mean m_w, the mean m of the crowd, W workers and N answers in all,

@@ -1,6 +1,7 @@
-"""Copy groups: workers whose labels are classes and who give the same answers because one follows the other.
+"""Copy groups: workers who give the same answers because one follows the other.
 
-Accurate workers agree because they are right, so agreement is no evidence of copying.
+Labels of all types are compared by whether they are equal. Accurate workers agree because they are right, so agreement
+is no evidence of copying.
 
 **Exact copies** give the same answers to at least twenty common tasks, one in 500 may differ, with more than one label,
 and so often that chance at the rate of the closest other worker explains it in less than one of a million pairs.
@@ -27,6 +28,10 @@ Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and
   win among the rest if the group counts once, less if each member counts; with y_t the sum over the answers to a task,
   sum y >= 2.576 sqrt(sum y^2).
 
+**Open labels**, such as numbers, texts or boxes, are hardly ever equal by chance, and others seldom agree on one of
+them. A task is clear if two others answered it, members depart with labels that no other gave, and workers are copies
+if joint is at least 0.4 departs, 2 % of the clear tasks, and five. Uninformative workers are in no group.
+
 A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
 estimated. So the number of copies changes nothing.
 """
@@ -40,8 +45,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import number_within_tasks, sort_within, sum_by
+from allalike._core.blocks.block import group_labels, number_within_tasks, sort_within, sum_by
 from allalike._core.blocks.matrices import list_entries
+from allalike._core.blocks.pairs import AnswerHashes
+from allalike.distances import hamming
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
 from allalike.methods.auto.em_starts import ClassCrowd
 from allalike.methods.fit import CopyGroup, CopyGroups
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Kernels
     from allalike.engines import Run
 
 Workers = npt.NDArray[np.intp]
@@ -61,7 +69,9 @@ _SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with temporary arrays, and of the fr
 _EXACT_COMMON, _EXACT_DIFFER, _EXACT_CHANCE = 20, 0.002, 1e-6
 _MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # of the answers of exact copies, where labels are so many at most
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multiple of all votes
-_JOINT, _OFTEN, _FEWEST = 0.8, 0.02, 5.0  # of the departures, of the clear tasks, and of all
+_JOINT, _JOINT_OPEN = 0.8, 0.4  # of the departures: of classes, of open labels
+_OFTEN, _FEWEST = 0.02, 5.0  # of the clear tasks, and of all
+_MIN_OTHERS = 2.0  # answers of others to a clear task of open labels
 _IDENTICAL = 0.97
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _EPS = 1e-9
@@ -69,7 +79,7 @@ _MIN_COUNTED = 3  # workers that are compared
 _MIN_ANSWERS = 2.0  # per task, below which joint errors cannot be seen
 
 
-def find_class_copies(run: Run) -> CopyGroups | None:
+def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) -> CopyGroups | None:
     """Detect the copy groups of a run; None if the pairs of workers are too many for the memory.
 
     >>> import allalike
@@ -79,31 +89,51 @@ def find_class_copies(run: Run) -> CopyGroups | None:
     >>> labels[7] = np.where(rng.random(100) < 0.95, labels[6], labels[7])
     >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(labels)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
-    >>> [group.members for group in find_class_copies(run).groups]
+    >>> [group.members for group in find_copies(run).groups]
     [(6, 7)]
     """
-    n = len(run.workers)
+    n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
-    if n < _MIN_COUNTED or run.encoding.n_labels < 2:
+    open_labels = not encoding.nominal and encoding.n_classes is None
+    if n < _MIN_COUNTED or (not open_labels and encoding.n_labels < 2):
         return CopyGroups.independent(n)
-    pairs = _compare_pairs(run)
+    dropped = uninformative if open_labels and uninformative is not None else np.zeros(n, bool)
+    parts = find_parts(run)
+    if open_labels:
+        run = run.map(partial(_number_labels, kernels=run.kernels))
+    compare = partial(_compare_pairs, dropped=dropped, open_labels=open_labels)
+    pairs = compare(run)
     if pairs is None:
         return None
     exact = _join_exact(pairs, alone)
     collapsed = run
     if (exact != alone).any():
-        collapsed = collapse(run, exact)
-        pairs = _compare_pairs(collapsed)
+        collapsed = collapse(run, exact, _group_labels if open_labels else encoding.prepare)
+        pairs = compare(collapsed)
         assert pairs is not None
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
-    number = _find_near(collapsed, pairs)[exact] if enough else exact
-    described = _describe(run, number, pairs)
-    return CopyGroups(number, described, find_parts(run))
+    number = _find_near(collapsed, pairs, open_labels=open_labels)[exact] if enough else exact
+    return CopyGroups(number, _describe(run, number, pairs, open_labels=open_labels), parts)
 
 
-def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:
+def _number_labels(block: Block, *, kernels: Kernels) -> Block:
+    """Return a block whose open labels are numbered as if they were classes."""
+    if AnswerHashes in block:
+        codes: Array = block[AnswerHashes].hashes
+    else:
+        codes = kernels.restore_answers(block, np.arange(len(block.label)))
+    wide = codes.ndim > 1
+    number = np.unique(codes, axis=0 if wide else None, return_inverse=True)[1].reshape(len(codes))
+    return _group_labels(replace(block, label=number, prepared={}))
+
+
+def _group_labels(block: Block) -> Block:
+    return block.keeping(group_labels(block, np.arange(int(block.label.max(initial=0)) + 1, dtype=np.uint64)))
+
+
+def _describe(run: Run, number: Workers, pairs: _Pairs, *, open_labels: bool) -> tuple[CopyGroup, ...]:
     groups = []
-    for first, joint in _count_joint_errors(run, number).items():
+    for first, joint in _count_joint_errors(run, number, open_labels=open_labels).items():
         members = np.flatnonzero(number == first)
         inside = np.isin(pairs.left, members) & np.isin(pairs.right, members)
         p_value = float(pairs.chance[inside].min(initial=_EXACT_CHANCE))
@@ -132,17 +162,20 @@ class _Pairs(NamedTuple):
     closest: Floats
 
 
-def _compare_pairs(run: Run) -> _Pairs | None:
+def _compare_pairs(
+    run: Run, *, dropped: npt.NDArray[np.bool_] | None = None, open_labels: bool = False
+) -> _Pairs | None:
     """Compare all pairs, for some workers at a time, as the free memory allows."""
     ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
     if ranges is None:
         return None
-    share = np.zeros(len(run.workers))  # of the most frequent label of each worker
-    if run.encoding.n_labels <= _MAX_LABELS:
+    n = len(run.workers)
+    share = np.zeros(n) if dropped is None else np.where(dropped, 1.0, 0.0)  # of each worker's most frequent label
+    if not open_labels and run.encoding.n_labels <= _MAX_LABELS:
         counts = ClassCrowd.of(run).counts
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
-    varied = share <= _MOST_ONE_LABEL
-    found = list(look_through(run, run.kernels.pair_sums, ranges, partial(_keep_close, varied=varied)))
+    pair_sums = hamming.pair_sums if open_labels else run.kernels.pair_sums
+    found = list(look_through(run, pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
     usual, closest = (np.concatenate([part[place] for part in found]) for place in (0, 1))
     n_pairs = sum(part[2] for part in found) / 2
     left, right, common, differ, exact = map(np.concatenate, zip(*(part[3] for part in found), strict=True))
@@ -208,7 +241,7 @@ def _join_exact(pairs: _Pairs, alone: Workers) -> Workers:
     return np.unique(part, return_index=True)[1][part]
 
 
-def _find_near(run: Run, pairs: _Pairs) -> Workers:
+def _find_near(run: Run, pairs: _Pairs, *, open_labels: bool) -> Workers:
     """Return the first worker of each worker's group of near copies, given pairs of a run without exact copies."""
     expected = np.minimum(pairs.usual[pairs.left], pairs.usual[pairs.right])
     similar = np.flatnonzero((pairs.chance < _CHANCE) & (pairs.differ <= _CLOSE * expected))
@@ -216,8 +249,8 @@ def _find_near(run: Run, pairs: _Pairs) -> Workers:
     order = similar[np.lexsort((pairs.right[similar], pairs.left[similar], closeness))]
     number = _join_similar(pairs.left[order].tolist(), pairs.right[order].tolist(), len(run.workers))
     copies = np.arange(len(number))
-    for group, joint in _count_joint_errors(run, number).items():
-        if joint.shows_copies:
+    for group, joint in _count_joint_errors(run, number, open_labels=open_labels).items():
+        if joint.show_copies(open_labels=open_labels):
             copies[number == group] = group
     return copies
 
@@ -259,34 +292,34 @@ class JointErrors:
     gain: float
     squares: float
 
-    @property
-    def shows_copies(self) -> bool:
-        """Whether the members copy, and are not only accurate.
+    def show_copies(self, *, open_labels: bool = False) -> bool:
+        """Return whether the members copy, and are not only accurate.
 
-        >>> JointErrors(clear=100, departs=10, joint=9, shared=100, same=99, gain=0, squares=0).shows_copies
+        >>> JointErrors(clear=100, departs=10, joint=9, shared=100, same=99, gain=0, squares=0).show_copies()
         True
-        >>> JointErrors(clear=100, departs=10, joint=2, shared=100, same=99, gain=0, squares=0).shows_copies
+        >>> JointErrors(clear=100, departs=10, joint=2, shared=100, same=99, gain=0, squares=0).show_copies()
         False
         """
-        if self.joint < max(_JOINT * self.departs, _OFTEN * self.clear, _FEWEST):
+        share = _JOINT_OPEN if open_labels else _JOINT
+        if self.joint < max(share * self.departs, _OFTEN * self.clear, _FEWEST):
             return False
-        identical = self.same >= _IDENTICAL * self.shared
+        identical = open_labels or self.same >= _IDENTICAL * self.shared
         return bool(identical or (self.squares > 0 and self.gain >= _CLEARLY * np.sqrt(self.squares)))
 
 
-def _count_joint_errors(run: Run, number: Workers) -> dict[int, JointErrors]:
+def _count_joint_errors(run: Run, number: Workers, *, open_labels: bool = False) -> dict[int, JointErrors]:
     """Return the joint errors of each group of two workers or more, by its first worker."""
     groups = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
     if not len(groups):
         return {}
     member = np.where(np.isin(number, groups), number, -1.0)
-    rows = run.sum(joint_error_sums, member)["sums"]
+    rows = run.sum(partial(joint_error_sums, open_labels=open_labels), member)["sums"]
     sums = np.zeros_like(rows)
     np.add.at(sums, number, rows)
     return {int(group): JointErrors(*sums[group].tolist()) for group in groups}
 
 
-def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
+def joint_error_sums(block: Block, member: Floats, *, open_labels: bool = False) -> dict[str, Floats]:
     """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups.
 
     >>> from allalike._core.blocks.block import Block
@@ -313,7 +346,8 @@ def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
     rest = votes[at] - own
     same = (own * (own - 1)).sum(axis=1) / (size * (size - 1))
     gain = _gain_if_once(block, own, size, rest, (at, slot, cell[two] % n, group))
-    columns = [*_depart(own, size, rest), np.ones(len(size)), same, gain, gain**2]
+    depart = _depart_open if open_labels else _depart
+    columns = [*depart(own, size, rest), np.ones(len(size)), same, gain, gain**2]
     np.add.at(sums, who, np.column_stack(columns))
     return {"sums": sums}
 
@@ -330,6 +364,14 @@ def _depart(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Fl
     away[each, winner] = 0.0
     departs = away.sum(axis=1) / size
     joint = (away * (away - 1)).sum(axis=1) / (size * (size - 1))
+    return clear.astype(np.float64), np.where(clear, departs, 0.0), np.where(clear, joint, 0.0)
+
+
+def _depart_open(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the same of open labels, where members depart with labels that no other gave."""
+    clear = rest.sum(axis=1) >= _MIN_OTHERS
+    away = np.where(rest > 0, 0.0, own)
+    departs, joint = away.sum(axis=1) / size, (away * (away - 1)).sum(axis=1) / (size * (size - 1))
     return clear.astype(np.float64), np.where(clear, departs, 0.0), np.where(clear, joint, 0.0)
 
 
@@ -353,7 +395,7 @@ def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places:
 # Collapsing -----------------------------------------------------------------------------------------------------------
 
 
-def collapse(run: Run, number: Workers) -> Run:
+def collapse(run: Run, number: Workers, prepare: Callable[[Block], Block] | None = None) -> Run:
     """Return a run in which each group answers as its first worker, and once per task.
 
     >>> import allalike
@@ -361,7 +403,7 @@ def collapse(run: Run, number: Workers) -> Run:
     >>> collapse(run, np.array([0, 0, 2])).answer_counts
     array([1, 0, 1])
     """
-    changed = run.map(partial(_collapse_and_prepare, number=number, prepare=run.encoding.prepare))
+    changed = run.map(partial(_collapse_and_prepare, number=number, prepare=prepare or run.encoding.prepare))
     return replace(changed, answer_counts=changed.sum(_count_answers)["answers"].astype(np.int64))
 
 
@@ -378,8 +420,7 @@ def collapse_with(block: Block, number: Workers, params: Sequence[Floats]) -> tu
     collapsed = collapse_block(block, number)
     if isinstance(block.workers, slice):
         return collapsed, params
-    dummy = [] if block.live is None else [len(number)]
-    first = np.unique(np.append(number[block.workers], dummy), return_index=True)[1]
+    first = np.unique(number[block.workers], return_index=True)[1]
     return collapsed, [param[first] for param in params]
 
 
@@ -392,12 +433,10 @@ def collapse_block(block: Block, number: Workers) -> Block:
     (array([0, 3]), array([1, 0]))
     """
     workers, n_workers = block.workers, block.n_workers
-    dummy = [] if block.live is None else [len(number)]
-    worker = np.append(number[workers], dummy).astype(np.intp)[block.worker]
+    worker = number[workers].astype(np.intp)[block.worker]
     if not isinstance(workers, slice):
-        workers, worker = np.unique(np.append(worker, np.append(number[workers], dummy)), return_inverse=True)
+        workers, worker = np.unique(np.append(worker, number[workers]), return_inverse=True)
         worker, n_workers = worker[: len(block.worker)], len(workers)
-        workers = workers[: n_workers - len(dummy)].astype(np.intp)
     key = block.task * (int(worker.max(initial=0)) + 1) + worker
     order = np.lexsort((block.label, key))
     pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(block.label[order]) != 0)))

@@ -10,7 +10,7 @@ import numpy as np
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
-from allalike.methods.auto.copy_groups import find_class_copies
+from allalike.methods.auto.copy_groups import find_copies
 from allalike.methods.auto.informativeness import measure_informativeness
 from allalike.methods.fit import CopyGroups
 
@@ -53,19 +53,13 @@ def screen(run: Run, *, plain: bool) -> Screening:
     """
     if run.encoding.numeric:  # copies and guesses are recognised by squared distances
         run = replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
-    classes, nominal = run.encoding.n_classes is not None, run.encoding.nominal
-    guess = None if nominal else find_guess_distance(run)
+    guess = None if run.encoding.nominal else find_guess_distance(run)
     independent = CopyGroups.independent(len(run.workers))
     if plain:
         return Screening(independent, None, guess)
     report("signal")
     signal = measure_informativeness(run)
-    if guess is None or classes:
-        groups = find_class_copies(run)
-    else:
-        from allalike.methods.auto.copies.likeness import find_groups
-
-        groups = find_groups(run, guess, signal.uninformative)
+    groups = find_copies(run, signal.uninformative)
     if groups is None:
         return Screening(independent, signal, guess, {"copies": "too many pairs of workers to look at"})
     if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:

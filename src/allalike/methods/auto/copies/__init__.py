@@ -1,1 +1,0 @@
-"""Copies: who departs from the others together, beyond chance and skill."""
