@@ -151,13 +151,6 @@ class Shard:
     sizes: npt.NDArray[np.int64]
 
     @property
-    def live(self) -> npt.NDArray[np.bool_]:
-        """Which tasks count."""
-        return np.concatenate(
-            [np.ones(block.n_tasks, np.bool_) if block.live is None else block.live for block in self.blocks]
-        )
-
-    @property
     def task_hash(self) -> npt.NDArray[np.uint64]:
         """The hash of each task."""
         return np.concatenate([block.task_hash for block in self.blocks])
@@ -202,13 +195,10 @@ def of_answers(
 
 
 def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threads: int = 1) -> Piece:
-    """Return what a kernel finds for the tasks of a shard that count; they are in order."""
+    """Return what a kernel finds for the tasks of a shard, which are in order."""
     parts = list(in_threads(lambda block: kernel(block, *select_workers(block, params)), shard.blocks, n_threads))
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    piece = Piece(shard.tasks, shard.sizes, found)
-    if all(block.live is None for block in shard.blocks):
-        return piece
-    return _part(piece, np.flatnonzero(shard.live))
+    return Piece(shard.tasks, shard.sizes, found)
 
 
 def sum_up(array: Array) -> tuple[float, int]:
@@ -230,7 +220,7 @@ class Cuts:
 
     def __call__(self, piece: Piece) -> list[Piece]:
         """Cut a piece into ranges."""
-        places = [bisect_left(_Lazy(piece.tasks), task) for task in self.tasks]
+        places = [bisect_left(range(len(piece.tasks)), task, key=piece.tasks.__getitem__) for task in self.tasks]
         bounds = [0, *places, len(piece.tasks)]
         return [_part(piece, np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
 
@@ -260,16 +250,3 @@ def in_order(pieces: list[Piece]) -> Piece:
 def _part(piece: Piece, rows: npt.NDArray[Any]) -> Piece:
     found = {name: array[rows] for name, array in piece.found.items()}
     return Piece(piece.tasks.take(rows), piece.answers[rows], found)
-
-
-class _Lazy:
-    """Ids of which `bisect` looks at single ones."""
-
-    def __init__(self, values: Values) -> None:
-        self._values = values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, index: int) -> Any:
-        return self._values[index]
