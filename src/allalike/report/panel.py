@@ -89,7 +89,8 @@ def describe_quality(material: Material, people: People) -> dict[str, Any] | Non
 def _list_columns(table: Columns, places: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Return each column with its title, and its values as people, numbers or texts."""
     for name, column in table.items():
-        values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ")
+        values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ").replace("ci ", "CI ")
+        title = title[:1].upper() + title[1:]
         if name in _NAMING:
             pieces = [[places[str(v)]] if str(v) in places else split_at(str(v), places, places) for v in values]
             yield {"title": title, "people": [[each for each in row if isinstance(each, int)] for row in pieces]}
