@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import Values
 from allalike._core.words import cut
 from allalike.report.material import brief
 
@@ -72,18 +71,6 @@ def describe_panel(material: Material, people: People) -> dict[str, Any] | None:
             columns = list(_list_columns(table, places))
             tables.append({"name": name, "title": title, "columns": columns, "more": max(size - _MAX_ROWS, 0)})
     return {"said": split_messages(material.messages, material, people), "tables": tables}
-
-
-def describe_quality(material: Material, people: People) -> dict[str, Any] | None:
-    """Return the table of worker quality, all tags together first, if there is one."""
-    table = material.result._rated.get("quality")
-    if not table:
-        return None
-    tags = table["tag"].tolist()
-    order = np.argsort([tag != tags[0] for tag in tags], kind="stable")[:_MAX_ROWS]  # each worker's first row is of all
-    some = {name: column.take(order) if isinstance(column, Values) else column[order] for name, column in table.items()}
-    columns = list(_list_columns(some, find_places(material, people, some["worker"].tolist())))
-    return {"name": "quality", "title": "Quality", "columns": columns, "more": len(tags) - len(order)}
 
 
 def _list_columns(table: Columns, places: dict[str, int]) -> Iterator[dict[str, Any]]:
