@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from itertools import product
 from pathlib import Path  # noqa: TC003  # hints of public names are evaluated
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import find
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 __all__ = ["DATASETS", "SOURCES", "DataSource", "File", "fetch", "path", "source_of"]
 
@@ -87,42 +90,28 @@ class DataSource:
         return self.bytes or sum(file.bytes for file in self.files)
 
     def path(self, file: File) -> str:
-        """Return the path of a file in the repository.
-
-        >>> source = SOURCES["quiz_it"]
-        >>> source.path(source.files[0])
-        'Datasets/ITMANAGE/answer.csv'
-        """
+        """Return the path of a file in the repository."""
         path = file.path or file.file
         return f"{self.root}/{path}" if self.root else path
 
 
 def _expand(pattern: str) -> list[str]:
-    """List the names that braces stand for, as a shell does.
-
-    >>> _expand("{a,b}/{1,2}.png")
-    ['a/1.png', 'a/2.png', 'b/1.png', 'b/2.png']
-    """
+    """List the names that braces stand for, as a shell does: a/1.png, a/2.png, b/1.png... of {a,b}/{1,2}.png."""
     parts = re.split(r"\{(.*?)\}", pattern)  # every second one was in braces
     choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
     return ["".join(chosen) for chosen in product(*choices)]
 
 
-def _read(name: str, text: str) -> DataSource:
-    facts = tomllib.loads(text)
+def _read(page: Traversable) -> DataSource:
+    facts = tomllib.loads(page.read_text(encoding="utf-8"))
     listed = facts.pop("files")
     if "sha256" in facts:
         listed = [{"file": file} for pattern in listed for file in _expand(pattern)]
-    return DataSource(name=name, files=tuple(File(**file) for file in listed), **facts)
+    return DataSource(name=page.name.removesuffix(".toml"), files=tuple(File(**file) for file in listed), **facts)
 
 
-_PAGES = {page.name: page for page in (files("allalike.datasets") / "catalog").iterdir() if page.name.endswith(".toml")}
-SOURCES = {
-    name.removesuffix(".toml"): _read(name.removesuffix(".toml"), _PAGES[name].read_text(encoding="utf-8"))
-    for name in sorted(_PAGES)
-}
-
-
+_PAGES = [page for page in (files("allalike.datasets") / "catalog").iterdir() if page.name.endswith(".toml")]
+SOURCES = {source.name: source for source in sorted(map(_read, _PAGES), key=lambda source: source.name)}
 _SOURCE_OF = {name: source for source in SOURCES for name in SOURCES[source].datasets}
 DATASETS: dict[str, str] = {name: SOURCES[source].datasets[name]["summary"] for name, source in _SOURCE_OF.items()}
 
@@ -134,8 +123,6 @@ def fetch(name: str) -> Path:
     downloaded. Others go to the user's cache, each when it is complete and checked. An interrupted fetch goes on with
     the missing files.
 
-    >>> fetch("IT")  # doctest: +SKIP
-    PosixPath('/home/ada/.cache/allalike/quiz_it')
     >>> fetch("TRI")
     Traceback (most recent call last):
     allalike.errors.UnknownNameError: No data set is called 'TRI'. Did you mean 'TRI...
@@ -146,11 +133,7 @@ def fetch(name: str) -> Path:
 
 
 def path(name: str) -> Path:
-    """Return the folder with the files of a data set or source.
-
-    >>> path("IT")  # doctest: +SKIP
-    PosixPath('/home/ada/.cache/allalike/quiz_it')
-    """
+    """Return the folder with the files of a data set or source."""
     from allalike.datasets.downloads import require_folder
 
     return require_folder(source_of(name))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from allalike.datasets import DataSource, File
 
+_FILES, _ARCHIVES = "https://raw.githubusercontent.com", "https://github.com"
 _TIMEOUT = 30.0  # seconds without a byte
 _RETRIES = 2
 _MAX_ARCHIVE_BYTES = 1 << 30  # of the archive, whose size the catalogue does not know
@@ -102,16 +103,9 @@ def sha256_of_tree(folder: Path, names: Iterable[str]) -> str:
     return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def file_url(source: DataSource, file: File) -> str:
-    """Return the address of a file; ALLALIKE_MIRROR names another host that has it under the same path."""
-    host = os.environ.get("ALLALIKE_MIRROR") or "https://raw.githubusercontent.com"
-    return f"{host.rstrip('/')}/{source.repo}/{source.commit}/{quote(source.path(file))}"
-
-
-def archive_url(source: DataSource) -> str:
-    """Return the address of the archive of a source's repository; ALLALIKE_MIRROR names another host."""
-    host = os.environ.get("ALLALIKE_MIRROR") or "https://github.com"
-    return f"{host.rstrip('/')}/{source.repo}/archive/{source.commit}.tar.gz"
+def _name_page(source: DataSource, host: str, path: str) -> str:
+    """Return the address of what a source's repository has; ALLALIKE_MIRROR names another host."""
+    return f"{(os.environ.get('ALLALIKE_MIRROR') or host).rstrip('/')}/{source.repo}/{path}"
 
 
 def fetch_source(source: DataSource) -> Path:
@@ -160,7 +154,8 @@ def _fetch_files(source: DataSource, begun: Path, folder: Path) -> None:
     for file in source.files:
         if _find_file_difference(file, folder / file.file, checksum=True):
             progress = _Progress(source, done, source.size, file.bytes)
-            _download(file_url(source, file), begun / file.file, progress, f"sha256:{file.sha256}")
+            url = _name_page(source, _FILES, f"{source.commit}/{quote(source.path(file))}")
+            _download(url, begun / file.file, progress, f"sha256:{file.sha256}")
             _move(file, begun, folder)
         done += file.bytes
 
@@ -169,7 +164,8 @@ def _fetch_archive(source: DataSource, begun: Path, folder: Path) -> None:
     """Take the wanted files out of the archive of the whole repository, and check them together."""
     if not find_difference(source, folder, checksums=True):  # another run was faster
         return
-    url, archive, unpacked = archive_url(source), begun / "archive.tar.gz", begun / "files"
+    url = _name_page(source, _ARCHIVES, f"archive/{source.commit}.tar.gz")
+    archive, unpacked = begun / "archive.tar.gz", begun / "files"
     _download(url, archive, _Progress(source, 0, 0, _MAX_ARCHIVE_BYTES))
     try:
         _unpack(source, archive, unpacked)
@@ -191,7 +187,7 @@ def _unpack(source: DataSource, archive: Path, folder: Path) -> None:
             content = members.extractfile(member) if target and member.isreg() else None
             left -= member.size if content else 0
             if left < 0 or member.offset_data + member.size > _MAX_UNPACKED_BYTES:
-                raise DataError(f"{archive_url(source)} is larger than the catalogue says. Nothing of it was kept.")
+                raise DataError(f"{source.name!r} is larger than the catalogue says. Nothing of it was kept.")
             if target and content:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as out:
@@ -214,17 +210,13 @@ def _download(url: str, target: Path, progress: _Progress, checksum: str | None 
 
     name = target.name
     store = pooch.create(target.parent, "", registry={name: checksum}, urls={name: url}, retry_if_failed=_RETRIES)
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel("ERROR")
+    pooch.get_logger().setLevel("ERROR")
     try:
         store.fetch(name, downloader=download)
     except RequestException as error:
         raise DataError(f"{url} cannot be fetched: {_reason(error)}. Nothing of it was kept.") from error
     except ValueError as error:
         raise DataError(f"{url} does not have the {checksum} of the catalogue. Nothing of it was kept.") from error
-    finally:
-        logger.setLevel(level)
 
 
 class _Progress:
@@ -244,11 +236,9 @@ class _Progress:
             raise DataError(f"{self.url} has more than {self.most:,} bytes. Nothing of it was kept.")
         report(self.stage, self.done + here, self.whole or self.total)
 
-    def reset(self) -> None:
-        """Begin again, as the file itself does."""
+    def reset(self) -> None: ...
 
-    def close(self) -> None:
-        """End: nothing is open."""
+    def close(self) -> None: ...
 
 
 def _reason(error: OSError) -> str:

@@ -37,7 +37,6 @@ from allalike._core.blocks.block import (
 )
 from allalike._core.late import pd
 from allalike.engines import Run, TaskTable
-from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
 from allalike.methods import Auto, Fit
 from allalike.methods.auto.voices import count_effective_voices, find_error_correlation, with_voices
@@ -245,26 +244,22 @@ def list_confidences(found: TaskTable) -> pd.DataFrame:
 
 def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
     """Decide tasks with gold labels, each by a panel that does not know its gold label."""
-    sample = sample_tasks(run, n_answers)
-    ready = [run.encoding.prepare(block) for block in sample.blocks]
-    sample = replace(sample, shards=[replace(sample.shards[0], blocks=ready)])
-    return pd.concat([_decide_fold(sample, fold, fit) for fold in range(int(_FOLDS))])
-
-
-def _decide_fold(run: MemoryRun, fold: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
-    blocks = []
-    for block in run.blocks:
-        kept = block.task_hash[block.gold_task] % _FOLDS != fold
-        blocks.append(replace(block, gold_task=block.gold_task[kept], gold_label=block.gold_label[kept]))
-    n_gold = sum(len(block.gold_task) for block in blocks)
-    weighing = fit(replace(run, shards=[replace(run.shards[0], blocks=blocks)], n_gold=n_gold))
-    decide, parts = weighing.decide_on(run), []
-    for block in run.blocks:
-        found = decide(block, *weighing.arguments)
-        inside = block.task_hash[block.gold_task] % _FOLDS == fold
-        task = block.gold_task[inside]
-        table = pd.DataFrame({name: found[name][task] for name in ("label", "confidence")}, index=block.task_hash[task])
-        parts.append(table.assign(wrong=(table["label"] != block.gold_label[inside]).astype(np.float64)))
+    sample, parts = sample_tasks(run, n_answers), []
+    blocks = [run.encoding.prepare(block) for block in sample.blocks]
+    for number in range(int(_FOLDS)):
+        held_out = [block.task_hash[block.gold_task] % _FOLDS == number for block in blocks]
+        others = [
+            replace(block, gold_task=block.gold_task[~inside], gold_label=block.gold_label[~inside])
+            for block, inside in zip(blocks, held_out, strict=True)
+        ]
+        n_gold = sum(len(block.gold_task) for block in others)
+        weighing = fit(replace(sample, shards=[replace(sample.shards[0], blocks=others)], n_gold=n_gold))
+        decide = weighing.decide_on(sample)
+        for block, other, inside in zip(blocks, others, held_out, strict=True):
+            found, task = decide(other, *weighing.arguments), block.gold_task[inside]
+            table = {name: found[name][task] for name in ("label", "confidence")}
+            wrong = (table["label"] != block.gold_label[inside]).astype(np.float64)
+            parts.append(pd.DataFrame({**table, "wrong": wrong}, index=block.task_hash[task]))
     return pd.concat(parts)
 
 

@@ -35,16 +35,14 @@ from allalike.panels.rates import describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
 from allalike.panels.rows import (
     HowAsked,
-    JuryOptions,
     Reading,
     describe_unreadable,
     find_tie,
     read_groups,
     read_verdicts,
-    split_options,
 )
 from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
-from allalike.panels.summary import GoldCorrection, Rate
+from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
     NO_LABEL,
     SCORE,
@@ -90,13 +88,18 @@ def jury(
     ties: str = "random",
     gold_columns: Mapping[str, str] | None = None,
     gold_map: Any = None,
-    **how: Unpack[JuryOptions],
+    order: str | None = None,
+    sample: str | None = None,
+    verdicts_name: str | None = None,
+    tie: Any = None,
+    verdicts: Iterable[Any] | None = None,
+    **reading: Unpack[ReadOptions],
 ) -> Panel:
     """Let a panel of judges or models decide, and find the judges it needs and those with correlated errors.
 
     Parameters
     ----------
-    answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **how
+    answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **reading
         As in `discover`. Only classes have a confidence, from which the panel may abstain. Rows without a label are
         dropped, and counted as unreadable verdicts.
     prices
@@ -133,7 +136,7 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyx', True)
     """
-    asked, reading = split_options(how)
+    asked = HowAsked.of(order, sample, verdicts_name, tie, verdicts)
     check_read_options(jury, reading)
     _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
     costs = None if prices is None else read_prices(prices)
@@ -142,7 +145,7 @@ def jury(
         usual: ReadOptions = reading if isinstance(answers, Answers | Scan) else {"missing": "drop", **reading}
         answers, value = read_groups(answers, by, domain=domain, **usual)
         groups, domain, reading = (by, value), None, {}
-    wanted = _list_positive(positive, gold_drawn)
+    wanted, by_truth = _list_positive(positive, gold_drawn), gold_drawn == "truth"
     earlier = None if baseline is None else read_earlier(baseline)
     known = {"gold": gold, "gold_columns": gold_columns, "gold_map": gold_map}
     try:
@@ -159,15 +162,15 @@ def jury(
     if run.encoding.nominal:
         judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
     else:
-        judged = _judge_scores(result, read, asked, quorum, retain, by_truth=gold_drawn == "truth")
-    questions = _Questions(wanted, gold_drawn == "truth", groups, earlier)
+        judged = _judge_scores(result, read, asked, quorum, retain, by_truth=by_truth)
     unread, total = read.find_unread(result.summary)
     undecided, silent = read.find_silent(run.workers)
     unreadable = () if unread is None else unread.tasks
     tie = None if judged.tie == NO_LABEL else run.encoding.decode(np.array([judged.tie])).tolist()[0]
     outcomes = count_outcomes(judged.result.found, quorum, tie, len(undecided), len(unreadable), silent)
     parts = [outcomes, describe_unreadable(run.workers, total, unread), *judged.parts]
-    parts += [*_describe_members(judged, retain, costs), *questions.answer(run, judged.unaware)]
+    parts += [*_describe_members(judged, retain, costs)]
+    parts += _describe_rate_and_drift(run, judged.unaware, wanted, groups, earlier, by_truth=by_truth)
     if humans is not None:
         parts.append(compare_with_humans(run, humans, epsilon))
     return Panel(judged.result, parts, undecided, unreadable)
@@ -340,30 +343,28 @@ def _describe_members(judged: _Judged, retain: float, costs: Any) -> list[Statis
     ]
 
 
-class _Questions(NamedTuple):
-    """Questions about the rate of positive labels and about drift, which need labels on a scale or classes."""
-
-    positive: list[Any] | None
-    by_truth: bool
-    groups: tuple[str, Mapping[str, str]] | None
-    earlier: Earlier | None
-
-    def answer(self, run: Run, unaware: TaskTable) -> list[Statistics]:
-        """Return kept verdicts, the rate and the drift, from the verdicts without gold labels."""
-        if not run.encoding.nominal and not has_scale(run.encoding):
-            return []
-        inferred = find_positive(run.encoding) if self.positive is None and run.n_gold else None
-        positive = self.positive if inferred is None else [inferred]
-        parts: list[Statistics] = []
-        rate: Rate | None = None
-        if positive is not None:
-            how = {"by_truth": self.by_truth, "inferred": inferred is not None}
-            part, rate = describe_rate(run, unaware, positive, self.groups, **how)
-            parts.append(part)
-        if run.encoding.offsets is not None:  # so that scores are unknown as they were given
-            if self.earlier is not None:
-                raise UnsupportedError("baseline compares scores as they were given: leave out bias of the label type.")
-            return parts
+def _describe_rate_and_drift(
+    run: Run,
+    unaware: TaskTable,
+    positive: list[Any] | None,
+    groups: tuple[str, Mapping[str, str]] | None,
+    earlier: Earlier | None,
+    *,
+    by_truth: bool,
+) -> list[Statistics]:
+    """Return kept verdicts, the rate and the drift, from the verdicts without gold labels."""
+    if not run.encoding.nominal and not has_scale(run.encoding):
+        return []
+    inferred = find_positive(run.encoding) if positive is None and run.n_gold else None
+    positive = positive if inferred is None else [inferred]
+    parts, rate = list[Statistics](), None
+    if positive is not None:
+        part, rate = describe_rate(run, unaware, positive, groups, by_truth=by_truth, inferred=inferred is not None)
+        parts.append(part)
+    if run.encoding.offsets is None:
         kept = keep_verdicts(run, unaware, _MAX_ANSWERS)
-        drift = [] if self.earlier is None else [describe_drift(self.earlier, kept, run, rate)]
+        drift = [] if earlier is None else [describe_drift(earlier, kept, run, rate)]
         return [Statistics({}, {"verdicts": kept}), *parts, *drift]
+    if earlier is not None:  # scores are unknown as they were given
+        raise UnsupportedError("baseline compares scores as they were given: leave out bias of the label type.")
+    return parts

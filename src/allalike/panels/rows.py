@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,6 @@ from allalike.readers.proposals import asking
 from allalike.sources import inputs_of, open_source
 
 ANSWERS, PLACES = "answers", "places"
-_OWN = ("order", "sample", "verdicts_name", "tie", "verdicts")
 _SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
 _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
@@ -57,16 +56,6 @@ _SAMPLE_ROWS = 100_000
 _MAX_LISTED = 10  # labels in a message
 
 
-class JuryOptions(ReadOptions, total=False):
-    """Options of reading verdicts: those of answers, and how judges were asked (see `allalike.jury`)."""
-
-    order: str | None
-    sample: str | None
-    verdicts_name: str | None
-    tie: Any
-    verdicts: Iterable[Any] | None
-
-
 @dataclass(frozen=True)
 class HowAsked:
     """How judges were asked."""
@@ -77,26 +66,25 @@ class HowAsked:
     tie: Any = None
     verdicts: tuple[Any, ...] = ()
 
+    @classmethod
+    def of(cls, order: str | None, sample: str | None, verdicts_name: str | None, tie: Any, verdicts: Any) -> Self:
+        """Check the options of `allalike.jury`."""
+        if verdicts_name is not None:
+            check_choice(verdicts_name, (ANSWERS, PLACES), "verdicts_name")
+            if order is None:
+                raise OptionError(
+                    "verdicts_name is for pairs that were shown in two orders. Name the column with order."
+                )
+        if order is not None and order == sample:
+            raise OptionError(f"order and sample are both {order!r}. Name two columns, or one of them.")
+        named = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
+        return cls(order, sample, verdicts_name, tie, tuple(named))
+
     @property
     def names(self) -> dict[str, str]:
         """The columns beside judge, task and label."""
         named = {"order": self.order, "sample": self.sample}
         return {role: name for role, name in named.items() if name is not None}
-
-
-def split_options(how: Mapping[str, Any]) -> tuple[HowAsked, ReadOptions]:
-    """Return how judges were asked, and the options of reading."""
-    own = {name: how[name] for name in _OWN if how.get(name) is not None}
-    if "verdicts_name" in own:
-        check_choice(own["verdicts_name"], (ANSWERS, PLACES), "verdicts_name")
-        if "order" not in own:
-            raise OptionError("verdicts_name is for pairs that were shown in two orders. Name the column with order.")
-    if own.get("order", "") == own.get("sample"):
-        raise OptionError(f"order and sample are both {own['order']!r}. Name two columns, or one of them.")
-    if "verdicts" in own:
-        given = own["verdicts"]
-        own["verdicts"] = tuple(each.strip() for each in given.split(",")) if isinstance(given, str) else tuple(given)
-    return HowAsked(**own), cast("ReadOptions", {name: value for name, value in how.items() if name not in _OWN})
 
 
 # Unreadable verdicts.

@@ -93,8 +93,7 @@ class Scale:
         d = value.shape[1]
         sizes, hashes = np.tile(block.sizes, d), np.tile(block.task_hash, d)
         columns = {"worker": np.tile(block.worker, d), "label": value.T.ravel(), "task_hash": hashes}
-        scaled = replace(block, starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared={}, **columns)
-        return scaled if block.live is None else replace(scaled, live=np.tile(block.live, d))
+        return replace(block, starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared={}, **columns)
 
     def restore(self, value: Any) -> Any:
         """Return numbers as they came."""

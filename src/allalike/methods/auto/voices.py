@@ -86,7 +86,7 @@ def with_voices(block: Block, *, groups: CopyGroups) -> Block:
     """Return the block with the weights of its answers in their copy groups, if there are any."""
     if not groups.has_copies:
         return block
-    number, task = np.append(groups.number[block.workers], groups.number[:1]).take(block.worker), block.task
+    number, task = groups.number[block.workers].take(block.worker), block.task
     order = np.lexsort((number, task))
     new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
     group = np.empty(len(order), np.intp)

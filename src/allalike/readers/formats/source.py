@@ -74,36 +74,18 @@ def check_types(name: str, kinds: set[Any]) -> None:
         raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceFacts:
-    """What the reader of a table knows about it, beside its columns.
+@dataclass(frozen=True)
+class Source:
+    """A table that is named but not yet read: its columns are read when they are needed, with facts that are known.
+
+    ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested records are listed by
+    ``list_paths``, and made columns by ``expand``.
 
     ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
     that of a folder of masks. Labels are of the type ``domain``; some columns have known ``levels``; ``scales`` is the
     column of the scale of each task. A label may have a column of ``truths``.
     Samples of a judge, ``careless`` workers with reasons, and the number of ``silent`` tasks go to the notes.
-    """
-
-    roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    guessed: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
-    layout: str = ""
-    domain: str | Domain = ""
-    levels: Mapping[str, Domain] = field(default_factory=dict)
-    scales: str = ""
-    truths: Mapping[str, str] = field(default_factory=dict)
-    samples: Sequence[str] = ()
-    careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    silent: int | None = None
-
-
-@dataclass(frozen=True)
-class Source(SourceFacts):
-    """A table that is named but not yet read: its columns are read when they are needed.
-
-    ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
-    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested records are listed by
-    ``list_paths``, and made columns by ``expand``.
     """
 
     names: list[str]
@@ -119,6 +101,17 @@ class Source(SourceFacts):
     parts: tuple[Source, ...] = ()
     expand: Callable[[Sequence[str]], Source] | None = None
     list_paths: Callable[[], list[list[str]]] | None = None
+    roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    guessed: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
+    layout: str = ""
+    domain: str | Domain = ""
+    levels: Mapping[str, Domain] = field(default_factory=dict)
+    scales: str = ""
+    truths: Mapping[str, str] = field(default_factory=dict)
+    samples: Sequence[str] = ()
+    careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    silent: int | None = None
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)
@@ -133,18 +126,8 @@ class Source(SourceFacts):
         Of very many columns there are fewer rows.
         """
         asked = list(self.names if names is None else names)
-        if not asked:
-            return {}
-        rows = min(rows, max(_MOST_SAMPLED_CELLS // len(asked), 1))
-        if self.parts:  # of many some that lie equally far apart
-            some = self.parts[:: -(-len(self.parts) // _MOST_SAMPLED_PARTS)]
-            samples = [part.sample(-(-rows // len(some)), asked) for part in some]
-            return {name: concatenate(name, [each[name] for each in samples], mixed=True) for name in asked}
-        return {name: ready(data)[:rows] for name, data in self.read(asked, rows).items()}
-
-    def _read(self, asked: Sequence[str], rows: int | None) -> Columns:
-        """Return columns of all rows, or of the first ones of each part."""
-        return self.load(asked) if rows is None else self.sample(rows, asked)
+        rows = min(rows, max(_MOST_SAMPLED_CELLS // max(len(asked), 1), 1))
+        return {name: ready(data)[:rows] for name, data in self.read(asked, rows).items()} if asked else {}
 
     def columns(self, picked: Mapping[str, str]) -> dict[str, Column]:
         """Return the column of each role, given its name."""
@@ -223,7 +206,7 @@ class Source(SourceFacts):
         kept = [name for name in self.names if name not in dropped]
         known["names"] = list(dict.fromkeys([*kept, *adds]))
         if not whole:
-            known["read"] = lambda asked, rows: change(self._read(find_needed(asked), rows), asked)
+            known["read"] = lambda asked, rows: change(self.read(find_needed(asked), rows), asked)
             known["stream"] = self.stream and partial(stream, batches=self.stream)
             known["expand"] = self.expand and partial(expand, load=self.expand)
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
@@ -303,9 +286,13 @@ def join(tables: Sequence[Source]) -> Source:
         return tables[0]
     common = set.intersection(*(set(table.names) for table in tables))
 
-    def read(asked: Sequence[str], _: int | None) -> Columns:
-        parts = [table.load(asked) for table in tables]
-        return {name: concatenate(name, [part[name] for part in parts]) for name in asked}
+    def read(asked: Sequence[str], rows: int | None) -> Columns:
+        if rows is None:
+            parts = [table.load(asked) for table in tables]
+        else:  # of very many tables some that lie equally far apart
+            some = tables[:: -(-len(tables) // _MOST_SAMPLED_PARTS)]
+            parts = [table.sample(-(-rows // len(some)), asked) for table in some]
+        return {name: concatenate(name, [part[name] for part in parts], mixed=rows is not None) for name in asked}
 
     def expand(paths: Sequence[str]) -> Source:
         return join([table.expand(paths) for table in tables if table.expand is not None])
