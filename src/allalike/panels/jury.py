@@ -313,7 +313,7 @@ def _describe_correction(scores: ScoreVerdicts) -> Statistics:
     """Return the RMSE of numbers on gold labels before and, held out, after their correction by gold labels."""
     block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
     gold[block.gold_task] = block.gold_label
-    estimate = scores.decide_uncorrected(range(scores.n_judges))[0]["label"]
+    estimate = scores.decide_uncorrected(range(scores.n_judges)).label
     assert scores.numbers is not None
     calibrated = calibrate_scores(scores.numbers, estimate, gold)
     if calibrated is None:
