@@ -279,8 +279,6 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
         (rule, labelled(Ranking(rule=rule), "a>b", "a>c"), ("places", "all items"))
         for rule in ("stv", "veto", "bucklin")
     ),
-    ("ties", labelled("ranking(distance=footrule)", "a>b=c", "a>c>b"), ("footrule", "ties")),
-    ("P-TD-AK", labelled("ranking(distance=footrule)", "a>b", method="P-TD-AK"), ("P-TD-AK", "ranking")),
     ("IBP", labelled("boxes", *BOXES, method="IBP"), ("IBP", "two classes", "DS")),
     ("repeated rankings", discovered(TWICE, domain="ranking", duplicates="error"), ("task 1", "more than once")),
     ("repeated classes", discovered(TWICE, domain="categorical", duplicates="add"), ("added up",)),

@@ -77,9 +77,8 @@ class Offsets:
         return number
 
     def of_block(self, block: Block) -> Offsets:
-        """Return those of a block's workers, and of the dummy worker, who has none."""
-        columns = zip((self.offset, self.factor, self.centre), (0.0, 1.0, 0.0), strict=True)
-        offset, factor, centre = (np.append(column[block.workers], nothing) for column, nothing in columns)
+        """Return those of a block's workers."""
+        offset, factor, centre = (column[block.workers] for column in (self.offset, self.factor, self.centre))
         return replace(self, offset=offset, factor=factor, centre=centre)
 
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:

@@ -127,10 +127,7 @@ class Run(ABC):
 
     @abstractmethod
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up the named arrays of ``kernel(block)`` as they are: they belong to no worker, and all have one shape.
-
-        A kernel leaves out the tasks that do not count (``block.live``).
-        """
+        """Add up the named arrays of ``kernel(block)`` as they are: of no worker, and all of one shape."""
 
     @abstractmethod
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:

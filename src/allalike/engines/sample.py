@@ -144,8 +144,6 @@ def _pick_known(block: Block, *, kernels: Kernels, share: float) -> Block:
 
 def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:
     """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
-    if block.live is not None:
-        chosen &= block.live
     tasks = np.flatnonzero(chosen)
     rows = np.flatnonzero(block.to_answers(chosen))
     picked = block.pick(tasks, rows)

@@ -151,13 +151,6 @@ class Shard:
     sizes: npt.NDArray[np.int64]
 
     @property
-    def live(self) -> npt.NDArray[np.bool_]:
-        """Which tasks count."""
-        return np.concatenate(
-            [np.ones(block.n_tasks, np.bool_) if block.live is None else block.live for block in self.blocks]
-        )
-
-    @property
     def task_hash(self) -> npt.NDArray[np.uint64]:
         """The hash of each task."""
         return np.concatenate([block.task_hash for block in self.blocks])
@@ -202,13 +195,10 @@ def of_answers(
 
 
 def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threads: int = 1) -> Piece:
-    """Return what a kernel finds for the tasks of a shard that count; they are in order."""
+    """Return what a kernel finds for the tasks of a shard, which are in order."""
     parts = list(in_threads(lambda block: kernel(block, *select_workers(block, params)), shard.blocks, n_threads))
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    piece = Piece(shard.tasks, shard.sizes, found)
-    if all(block.live is None for block in shard.blocks):
-        return piece
-    return _part(piece, np.flatnonzero(shard.live))
+    return Piece(shard.tasks, shard.sizes, found)
 
 
 def sum_up(array: Array) -> tuple[float, int]:

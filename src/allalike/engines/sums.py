@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 
 def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
-    """Return the rows of the block's workers; the dummy worker gets the last of them, with which every kernel can deal.
+    """Return the rows of the block's workers.
 
     >>> from allalike._core.blocks.block import Block
     >>> select_workers(Block.of([[0], [1]]), [np.array([0.5, 0.25])])
     [array([0.5 , 0.25])]
     """
-    rows = [param[block.workers] for param in params]
-    return rows if block.live is None else [np.concatenate([own, own[-1:]]) for own in rows]
+    return [param[block.workers] for param in params]
 
 
 class Sums:
@@ -52,8 +51,7 @@ class Sums:
 
     def add(self, block: Block, kernel: Kernel, params: Iterable[Floats]) -> None:
         """Add what the kernel returns for a block."""
-        whole = isinstance(block.workers, slice) and block.live is None
-        in_place = whole and hasattr(getattr(kernel, "func", kernel), "adds_in_place")
+        in_place = isinstance(block.workers, slice) and hasattr(getattr(kernel, "func", kernel), "adds_in_place")
         for name, part in kernel(
             block, *select_workers(block, params), **{"into": self.arrays} if in_place else {}
         ).items():
@@ -62,7 +60,7 @@ class Sums:
             elif name not in self.arrays:
                 self.arrays[name] = np.zeros((self.n_workers, *part.shape[1:]))
             if part is not self.arrays[name]:
-                self.arrays[name][block.workers] += part if block.live is None else part[:-1]
+                self.arrays[name][block.workers] += part
 
     def merge(self, other: Sums) -> Sums:
         """Add all that another has."""
@@ -136,8 +134,6 @@ class PairSums:
         """Add what a kernel returned for a block."""
         who, asked = self._everyone[block.workers], self._places(block)
         for name, part in found.items():
-            if block.live is not None:
-                part = (part if isinstance(part, np.ndarray) else part.tocsr())[:, :-1]
             self._of(name).add(part, who[asked] - self._rows.start, who)
 
     def _places(self, block: Block) -> slice:

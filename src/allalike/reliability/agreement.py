@@ -310,8 +310,7 @@ def _count_labels(run: MemoryRun) -> dict[str, Floats]:
 
 
 def _count_block_labels(block: Block, *, n_labels: int) -> dict[str, Floats]:
-    live = np.ones(block.n_tasks) if block.live is None else block.live.astype(np.float64)
-    values = {"paired": live * (block.sizes > 1), "share": live / block.sizes}
+    values = {"paired": (block.sizes > 1).astype(np.float64), "share": 1.0 / block.sizes}
     return {name: sum_by(block.label, block.to_answers(value), n_labels) for name, value in values.items()}
 
 

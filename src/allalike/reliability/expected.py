@@ -85,7 +85,7 @@ def pick_pairable(blocks: Sequence[Block], kernels: Kernels) -> Pairable:
     for block in blocks:
         distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
         total, known = block.per_task(distance), block.per_task(peers)
-        paired = known > 0 if block.live is None else (known > 0) & block.live
+        paired = known > 0
         rows = np.flatnonzero(block.to_answers(paired))
         worker = block.worker[rows] if isinstance(block.workers, slice) else block.workers[block.worker[rows]]
         places.append(rows)

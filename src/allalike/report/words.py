@@ -246,17 +246,17 @@ def _list_questions(run: Run) -> list[dict[str, str]]:
 
 
 def _count_answers(block: Block, *, kernels: Kernels) -> dict[str, Array]:
-    """Count the answers to each task, and those that are the most frequent one; a task that does not count has none."""
+    """Count the answers to each task, and the most frequent one; none where labels are no plain values."""
     codes = kernels.restore_answers(block, np.arange(len(block.label)))
-    live = np.ones(block.n_tasks, np.bool_) if block.live is None else block.live
-    if codes.ndim > 1 or codes.dtype.kind not in "biuf":
-        live, codes = np.zeros_like(live), np.zeros(len(codes), np.intp)
+    plain = codes.ndim == 1 and codes.dtype.kind in "biuf"
+    if not plain:
+        codes = np.zeros(len(codes), np.intp)
     kinds, kind = np.unique(codes, return_inverse=True)
     counts = sum_by(block.task * len(kinds) + kind, np.ones(len(codes)), block.n_tasks * len(kinds))
     counts = counts.reshape(block.n_tasks, len(kinds))
     return {
         "label": kinds[counts.argmax(axis=1)],
-        "answers": np.where(live, block.sizes, 0),
+        "answers": block.sizes if plain else np.zeros_like(block.sizes),
         "equal": (counts * (counts - 1)).sum(axis=1) / (block.sizes * np.maximum(block.sizes - 1, 1)),
         "share": counts.max(axis=1) / block.sizes,
     }

@@ -264,11 +264,8 @@ def explain_worker(run: Run, weighing: Fit, table: TaskTable, method: Method | N
 
 def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
     """Return a block of nothing but the answers of one worker."""
-    workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else np.append(block.workers, -1)
-    own = workers[block.worker] == number
-    if block.live is not None:
-        own &= block.to_answers(block.live)
-    rows = np.flatnonzero(own)
+    workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else block.workers
+    rows = np.flatnonzero(workers[block.worker] == number)
     return replace(
         block.pick(block.task[rows], rows),
         starts=np.arange(len(rows)),
@@ -277,7 +274,6 @@ def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
         label=kernels.restore_answers(block, rows),
         workers=slice(None),
         gold_label=kernels.restore_gold(block)[:0],
-        live=None,
     )
 
 

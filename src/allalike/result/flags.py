@@ -155,5 +155,4 @@ def _add_codes(block: Block) -> dict[str, Floats]:
 
 def _add_shares(block: Block, *, n_labels: int) -> dict[str, Floats]:
     """Sum the share of each class in the answers to each task."""
-    live = np.ones(block.n_tasks) if block.live is None else block.live.astype(np.float64)
-    return {"share": sum_by(block.label, block.to_answers(live / block.sizes), n_labels)}
+    return {"share": sum_by(block.label, block.to_answers(1.0 / block.sizes), n_labels)}

@@ -131,8 +131,8 @@ def _list_found(
     """Return the places of answers to tasks with a truth, what they say, and the truths, as codes."""
     found = own(block, *given)
     label = keep_known(block, found, encoding)["label"] if kept else found["label"]
-    rows = np.flatnonzero(block.to_answers(np.ones(block.n_tasks, np.bool_) if block.live is None else block.live))
-    return rows, encoding.kernels.restore_answers(block, rows), label[block.task[rows]]
+    rows = np.arange(len(block.label))
+    return rows, encoding.kernels.restore_answers(block, rows), label[block.task]
 
 
 def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:

@@ -45,7 +45,6 @@ class Block:
     gold_task: npt.NDArray[np.int64]
     gold_label: Array
     prepared: Mapping[type, Any] = field(default_factory=dict)
-    live: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, matrix: Any) -> Block:
@@ -137,18 +136,6 @@ class Block:
 
     def __contains__(self, kind: type) -> bool:
         return kind in self.prepared
-
-    def without(self, gone: npt.NDArray[np.bool_]) -> Block:
-        """Give the answers of dropped tasks to the dummy worker, whose sums are discarded; all else stays prepared.
-
-        >>> block = Block.of([[0, 1], [1, 1]]).without(np.array([True, False]))
-        >>> block.worker, block.n_workers
-        (array([2, 2, 0, 1]), 3)
-        """
-        dummy = self.n_workers if self.live is None else self.n_workers - 1
-        worker = np.where(self.to_answers(gone), dummy, self.worker)
-        live = ~gone if self.live is None else self.live & ~gone
-        return replace(self, worker=worker, n_workers=dummy + 1, live=live)
 
     def answer_weights(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return each answer's weight and each task's sum; where all of a task's are 0, its answers count the same."""

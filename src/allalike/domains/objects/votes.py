@@ -61,7 +61,6 @@ class ObjectVotes:
             gold_task=block.gold_task[:0],
             gold_label=label[:0],
             prepared={},
-            live=None if block.live is None else block.live[task],
         )
         return self.encoding.prepare(votes)
 

@@ -188,7 +188,7 @@ class Comparisons:
 
     def add_pairs(self, block: Block, total: MatrixSum, common: MatrixSum, rows: slice) -> None:
         """Sum, per pair of workers of the whole block, the distances of their comparisons, and count these."""
-        worker = block.worker[self.rows[self.answer]]  # some of whom may be the dummy by now
+        worker = block.worker[self.rows[self.answer]]
         unit = self.unit[self.pair_task][self.pair]
         pairs = replace(self.block, worker=worker, n_workers=block.n_workers)
         for left, right in pair_chunks(pairs, rows) if len(self.answer) else ():

@@ -106,13 +106,12 @@ def spread(codes: Array, rows: Array, size: int) -> Array:
     return column
 
 
-def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> FieldBlock | None:
-    """Return the answers of a block that fill a field, prepared; nothing if there are none."""
+def pick_field(block: Block, field: int, name: str) -> tuple[Block, Array, Array]:
+    """Return the answers of a block that fill a field as a block, with their rows and tasks; perhaps there are none."""
     filled = filled_in(block.label)[:, field]
     rows, sizes = np.flatnonzero(filled), np.add.reduceat(filled.astype(np.int64), block.starts)
     tasks = np.flatnonzero(sizes)
-    if not len(rows):
-        return None
+    known = filled_in(block.gold_label)[:, field] & (sizes[block.gold_task] > 0)
     part = replace(
         block,
         starts=np.cumsum(sizes[tasks]) - sizes[tasks],
@@ -120,11 +119,19 @@ def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> Fi
         worker=block.worker[rows],
         label=np.ascontiguousarray(codes_of(block.label, field)[rows]),
         task_hash=salted(block.task_hash[tasks], name),
-        gold_task=block.gold_task[:0],
-        gold_label=codes_of(block.gold_label, field)[:0],
+        gold_task=np.searchsorted(tasks, block.gold_task[known]),
+        gold_label=np.ascontiguousarray(codes_of(block.gold_label, field)[known]),
         prepared={},
-        live=None,
     )
+    return part, rows, tasks
+
+
+def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> FieldBlock | None:
+    """Return the answers of a block that fill a field, prepared; nothing if there are none."""
+    part, rows, tasks = pick_field(block, field, name)
+    if not len(rows):
+        return None
+    part = replace(part, gold_task=part.gold_task[:0], gold_label=part.gold_label[:0])
     kernels = encoding.kernels
     prepared = encoding.prepare(part)
     if (power := encoding.domain.power) > 0:

@@ -56,7 +56,6 @@ from allalike.domains.records.kernels import (
     filled_in,
     join_cells,
     prepare_field,
-    salted,
     spread,
 )
 from allalike.errors import InputError, LabelError, OptionError
@@ -232,10 +231,6 @@ class RecordEncoding(Encoding):
     """The encoding of each field; a code is a row of cells (`allalike.domains.records.kernels`).
 
     ``parts`` are the encodings, ``units`` the differences at which distances of numbers are 1, and 0 for other fields.
-
-    Where workers are weighted in each field alone, a block of a field has all tasks of the whole block, in the same
-    order, so that results per task have their place. A task in which the field is empty is excluded
-    (`allalike._core.blocks.block.Block.without`): it has one answer of the dummy worker, which counts nowhere.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"})]
@@ -434,42 +429,6 @@ class RecordEncoding(Encoding):
         filled = filled_in(block.label).astype(np.float64)
         return {"answers": np.stack([block.per_worker(column) for column in filled.T], axis=1)}
 
-    def pick(self, block: Block, *, field: int) -> Block:
-        """Return the first task with an answer that fills the field, and that answer; no task if there is none."""
-        rows = np.flatnonzero(filled_in(block.label)[:, field])[:1]
-        tasks = np.searchsorted(block.starts, rows, side="right") - 1
-        some = block.pick(tasks, rows)
-        return replace(some, sizes=np.ones_like(some.sizes), label=codes_of(block.label, field)[rows])
-
-    def take(self, block: Block, *, field: int, place: Array, example: Array) -> Block:
-        """Return the answers of a field, with the example in tasks where it is empty."""
-        name, encoding = self.encodings[field]
-        assert encoding is not None
-        there = filled_in(block.label)[:, field]
-        sizes = np.add.reduceat(there.astype(np.int64), block.starts)
-        rows = np.flatnonzero(there | block.to_answers(sizes == 0))
-        rows = rows[there[rows] | np.isin(rows, block.starts)]  # one of those who left the field of a task empty
-        worker, workers, n_workers = _renumber(block, place)
-        label = codes_of(block.label, field)[rows]
-        empty = np.flatnonzero(~there[rows])
-        label[empty] = np.repeat(example, len(empty), axis=0)
-        gone = sizes == 0
-        known = filled_in(block.gold_label)[:, field] & ~gone[block.gold_task]
-        part = replace(
-            block,
-            starts=np.cumsum(np.maximum(sizes, 1)) - np.maximum(sizes, 1),
-            sizes=np.maximum(sizes, 1),
-            worker=worker[rows],
-            workers=workers,
-            n_workers=n_workers,
-            label=label,
-            task_hash=salted(block.task_hash, name),
-            gold_task=block.gold_task[known],
-            gold_label=np.ascontiguousarray(codes_of(block.gold_label, field)[known]),
-            prepared={},
-        )
-        return encoding.prepare(part.without(gone) if gone.any() else part)
-
     def join(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
         """Put the labels of all fields side by side; ``find`` returns the results in the block of a field."""
         return describe_decision(*decide_fields(block, find))
@@ -486,18 +445,3 @@ def _merged(name: str, parts: Sequence[Encoding | None]) -> Encoding | None:
         return None
     with naming(name):
         return known[0].merge(known[1:])
-
-
-def _renumber(block: Block, place: Array) -> tuple[Array, Array, int]:
-    """Return who gave each answer, whose numbers these are, and how many, among those who filled a field.
-
-    The answers of all others go to the first, and must be dropped.
-    """
-    own = place[block.workers]
-    stay = own >= 0
-    if not stay.any():
-        stay[0], own[0] = True, 0  # a block has a worker
-    number = np.maximum(np.cumsum(stay) - 1, 0)
-    if block.live is not None:
-        number = np.append(number, stay.sum())
-    return number[block.worker], own[stay], len(own[stay]) + (block.live is not None)

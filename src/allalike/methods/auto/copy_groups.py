@@ -420,8 +420,7 @@ def collapse_with(block: Block, number: Workers, params: Sequence[Floats]) -> tu
     collapsed = collapse_block(block, number)
     if isinstance(block.workers, slice):
         return collapsed, params
-    dummy = [] if block.live is None else [len(number)]
-    first = np.unique(np.append(number[block.workers], dummy), return_index=True)[1]
+    first = np.unique(number[block.workers], return_index=True)[1]
     return collapsed, [param[first] for param in params]
 
 
@@ -434,12 +433,10 @@ def collapse_block(block: Block, number: Workers) -> Block:
     (array([0, 3]), array([1, 0]))
     """
     workers, n_workers = block.workers, block.n_workers
-    dummy = [] if block.live is None else [len(number)]
-    worker = np.append(number[workers], dummy).astype(np.intp)[block.worker]
+    worker = number[workers].astype(np.intp)[block.worker]
     if not isinstance(workers, slice):
-        workers, worker = np.unique(np.append(worker, np.append(number[workers], dummy)), return_inverse=True)
+        workers, worker = np.unique(np.append(worker, number[workers]), return_inverse=True)
         worker, n_workers = worker[: len(block.worker)], len(workers)
-        workers = workers[: n_workers - len(dummy)].astype(np.intp)
     key = block.task * (int(worker.max(initial=0)) + 1) + worker
     order = np.lexsort((block.label, key))
     pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(block.label[order]) != 0)))

@@ -110,8 +110,7 @@ class Scale:
             value = np.bincount(group, value[order]) / np.bincount(group)
             worker, sizes = worker[order][first], np.bincount(task[order][first])
         hashes, starts = np.tile(block.task_hash, d), np.cumsum(sizes) - sizes
-        scaled = replace(block, starts=starts, sizes=sizes, worker=worker, label=value, task_hash=hashes)
-        return replace(scaled, prepared={}, live=None if block.live is None else np.tile(block.live, d))
+        return replace(block, starts=starts, sizes=sizes, worker=worker, label=value, task_hash=hashes, prepared={})
 
     def restore(self, value: Any) -> Any:
         """Return numbers as they came."""

@@ -142,14 +142,13 @@ def find_within(block: Block, voices: AnswerWeights, encoding: Encoding) -> With
         label=encoding.kernels.restore_answers(block, rows),
         task_hash=block.to_answers(block.task_hash)[rows][starts],
         gold_label=encoding.kernels.restore_gold(block)[:0],
-        live=None,
     )
     return Within(rows, encoding.prepare(inner) if len(rows) else inner)
 
 
 def by_answer(block: Block) -> Block:
     """Return the block as if each answer were that of a worker of its own."""
-    return replace(block, worker=np.arange(len(block.worker)), n_workers=len(block.worker), live=None)
+    return replace(block, worker=np.arange(len(block.worker)), n_workers=len(block.worker))
 
 
 def peer_distances(block: Block, weights: Floats, *, kernels: Kernels) -> tuple[Floats, Floats]:

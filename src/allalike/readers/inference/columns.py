@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.late import late_pattern
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,
@@ -200,8 +199,6 @@ class Candidate:
 
 _MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
 _MAX_ID_LENGTH = 80  # longer texts are not ids of workers
-_MAX_SHOWN = 50  # values that show whether tasks are files, addresses or texts
-_SHOWN = late_pattern(r"(?is:https?://.*|.*\.(?:jpe?g|png|gif|tiff?|txt|wav|mp[34]|pdf|json|html?)|(?:\S+\s+){3}.*)")
 _NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 
@@ -261,21 +258,21 @@ def _are_same(sample: TableSample, name: str, other: str) -> bool:
 def _rank_labels(
     sample: TableSample, worker: str, task: str, tasks: Sequence[str], labels: Sequence[str]
 ) -> list[Candidate]:
-    """Rate each label beside a worker and a task, where other tasks may fit as well."""
+    """Rate each label beside a worker and a task; a property of another column that may be the task is hardly one."""
     candidates = []
-    beside = 0.3 * _rate_shown(sample, task) + 0.02 * (sample[worker].n_values < sample[task].n_values)
+    fewer = 0.02 * (sample[worker].n_values < sample[task].n_values)
     least = 0.95 * _rate_pair(sample, worker, task)
     equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
     for label in (label for label in labels if label not in (worker, task)):
         columns = {"worker": worker, "task": task, "label": label}
-        finer = any(name != label and sample.depends_on(label, name) for name in equal)  # it is a property of a task
+        finer = any(name != label and sample.depends_on(label, name) for name in equal)
         coarse = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
         structure, content = (
             rate * (0.15 if finer else 0.3 if coarse else 1.0) for rate in rate_content(sample, columns)
         )
         excess, error = sample.measure_agreement(label, task)
         clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
-        candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + beside))
+        candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + fewer))
     return candidates
 
 
@@ -339,19 +336,6 @@ def _rate_names(columns: Mapping[str, str]) -> float:
         own, other = rate_name(name, role), max(rate_name(name, each) for each in SYNONYMS if each != role)
         rate += own - (other if other > own else 0.0)
     return 0.35 * rate
-
-
-def _rate_shown(sample: TableSample, task: str) -> float:
-    """Return the share of tasks that are files, addresses or texts, in this column or one that depends on it."""
-    rates = [0.0]
-    for column in sample.columns[:60]:
-        same = column.name == task or (
-            2 * column.n_values >= sample[task].n_values and sample.depends_on(column.name, task)
-        )
-        if same and column.kind in ("text", "url"):
-            texts = column.texts[:_MAX_SHOWN]
-            rates.append(sum(_SHOWN.fullmatch(text.strip()[:200]) is not None for text in texts) / len(texts))
-    return max(rates)
 
 
 # One question

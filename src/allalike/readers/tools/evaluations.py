@@ -490,22 +490,18 @@ def judgebench(export: Export) -> Iterator[Answer]:
     Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
     ``label`` is the gold label.
     """
-    twice = torn = 0
+    twice = False
     for pair in export.records():
         judgments = get_list(pair, "judgments")
         votes = _read_votes(export, judgments, "decision", "judgments without a decision")
-        twice += len(votes) - votes.count(None) > 1
-        torn += {1, -1} <= set(votes) and not _combine(votes)
+        twice |= len(votes) > 1
         records = [*(get(each, "judgment") for each in judgments), pair]
         judges = (record.get("judge_model") for record in records if isinstance(record, dict))
         judge = next((judge for judge in judges if judge is not None), None)
         worker, task = export.worker(judge, export.owner), get(pair, "pair_id", "id")
         yield from _answer(export, worker, task, votes, {1: "A>B", -1: "B>A", 0: "A=B"}, gold=pair.get("label"))
     if twice and export.files.question is None:
-        export.remarks.append(
-            f"{twice:,} pairs were judged in both orders. The second decision is turned round, and both are one"
-            f" answer; {torn:,} that contradict each other are A=B. The question 'orders' reads each on its own."
-        )
+        export.remarks.append("Decisions in both orders are one answer; the question 'orders' reads each on its own.")
 
 
 @record_tool("arena-hard", "Arena-Hard", lambda peek: peek.has("model", "games.score"))
