@@ -83,6 +83,8 @@ def test_the_distance_of_a_guess_agrees_with_brute_force(domain: str) -> None:
 def test_a_guess_is_known_where_labels_of_different_tasks_cannot_be_compared() -> None:
     rows = [(worker, task, f"{task}a>{task}b>{task}c") for worker in range(3) for task in range(4)]
     assert find_guess_distance(load(allalike.read(rows, domain="ranking"))) == 0.5
+    footrule = allalike.Ranking(distance="footrule")
+    assert find_guess_distance(load(allalike.read(rows, domain=footrule))) == pytest.approx(8 / 12)
     far = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)}, farthest=3.0)
     answers = [("ada", 1, 0), ("bob", 1, 1), ("ada", 2, 0), ("bob", 2, 1)]
     assert find_guess_distance(load(allalike.read(answers, domain=far))) == 3.0

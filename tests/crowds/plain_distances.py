@@ -45,6 +45,10 @@ def kendall(left: list[Any], right: list[Any]) -> float:
     return sum(right.index(a) > right.index(b) for a, b in pairs) / max(len(pairs), 1)
 
 
+def footrule(left: list[Any], right: list[Any]) -> float:
+    return sum(abs(left.index(a) - right.index(a)) for a in left) / max(len(left) ** 2 // 2, 1)
+
+
 def words(text: str) -> list[str]:
     return text.split(" ") if text else []
 
@@ -115,6 +119,8 @@ def points(left: Any, right: Any, *, radius: float = 6.0, form: str = "soft", sh
 
 def spans(left: Any, right: Any, *, measure: str = "overlap") -> float:
     one, other = _values(left), _values(right)
+    if measure == "characters":
+        return jaccard(*({(k, tag) for start, end, tag in label for k in range(start, end)} for label in (one, other)))
     if measure == "exact":
         same = (Counter(map(tuple, one)) & Counter(map(tuple, other))).total()
         return 1 - 2 * same / (len(one) + len(other)) if one or other else 0.0
@@ -139,6 +145,7 @@ PLAIN: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
     "real": ("real", lambda a, b: (a - b) ** 2),
     "real(distance=absolute)": ("real", lambda a, b: abs(a - b)),
     "ranking": ("ranking", kendall),
+    "ranking(distance=footrule)": ("ranking", footrule),
     "text": ("text", gleu),
     "text(distance=edit)": ("text", Levenshtein.normalized_distance),
     "text(distance=tokens)": ("text", lambda a, b: jaccard(words(a), words(b))),
@@ -151,6 +158,7 @@ PLAIN: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
     "boxes(distance=jaccard, overlap=0)": ("boxes", partial(boxes, least=0.0, shared="jaccard")),
     "spans": ("spans", spans),
     "spans(distance=exact)": ("spans", partial(spans, measure="exact")),
+    "spans(distance=characters)": ("spans", partial(spans, measure="characters")),
     "points(radius=6)": ("points", points),
     "points(radius=6, form=hard)": ("points", partial(points, form="hard")),
     "points(radius=6, distance=jaccard)": ("points", partial(points, shared="jaccard")),

@@ -155,6 +155,7 @@ BY_HAND: list[tuple[str, Any, list[float]]] = [
     ("boxes", ([], [], [[0, 0, 1, 1]]), [0, 1, 1]),
     ("spans", NAMED, [1 / 5, 2 / 5, 3 / 4]),
     ("spans(distance=exact)", NAMED, [0.2, 0.6, 1]),
+    ("spans(distance=characters)", NAMED, [0.2, 8 / 15, 11 / 15]),
     ("points(radius=10)", CLICKS, [1 / 4, 1 / 3, 2 / 3]),
     (f"{FACE})", ([[0, 0, "nose"], [5, 0, "chin"]], [[0, 5, "nose"]], []), [2 / 3, 1, 1]),
     (f"{FACE})", ([[0, 0, "nose"], [5, 0, "chin"]], [[5, 0, "nose"], [0, 0, "chin"]], []), [1 / 2, 1, 1]),

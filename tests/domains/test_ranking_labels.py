@@ -36,10 +36,10 @@ def test_the_worked_example_has_its_disparities_and_faults() -> None:
     assert fault.tolist() == pytest.approx(((DISPARITY - half) / (1 - 2 * half)).tolist())
 
 
-@pytest.mark.parametrize("rule", in_turn(VOTING, 3))
-def test_every_rule_works_on_every_engine(rule: str, engine: Engine) -> None:
+@pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 3))
+def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distance: str, engine: Engine) -> None:
     rows = crowds.ranking.answers(seed=3, n=6, m=12, missing=0.3)
-    domain = Ranking(rule=rule)
+    domain = Ranking(rule=rule, distance=distance)
     result = allalike.discover(rows, domain=domain, engine=engine)
     expected = allalike.discover(rows[::-1], domain=domain)
     assert result.truth["label"].tolist() == expected.truth["label"].tolist()

@@ -1,4 +1,4 @@
-"""Boxes, spans and points: groups of objects, quorum, middles, and what is told of objects and workers."""
+"""Boxes, spans and points: groups of objects, quorum, positions, middles, and what is told of objects and workers."""
 
 from itertools import combinations
 from typing import Any
@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import allalike
 from allalike import Boxes, Disk, Memory, Points, Result, Spans
+from allalike._core.blocks.block import Ties
+from allalike._core.columns.column import Column
 from allalike.rules.grouping import GroupedObjects
 from crowds.boxes import answers
 from crowds.plain_distances import iou
@@ -120,6 +122,7 @@ def places(result: Result) -> list[list[tuple[Any, ...]]]:
 
 
 BOTH = [[0, 8, "name"], [0, 3, "name.first"]]
+HALVES, WHOLE = [[0, 3, "PER"], [3, 6, "PER"]], [[0, 6, "PER"]]
 NOSE = [[0, 0, "nose"]]
 FACE = Points(radius=10, quorum=0.5, names=["nose", "chin"])
 # Label type, labels of one task, and where the objects of its truth are.
@@ -131,6 +134,8 @@ TRUTHS: list[tuple[Any, list[Any], list[Any]]] = [
     (Boxes(middle="mean"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(2, 0, 10, 10)]),
     (Boxes(middle="median"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(1, 0, 10, 10)]),
     (Spans(quorum=0.5), [BOTH, BOTH, BOTH[:1]], [(0, 3, "name.first"), (0, 8, "name")]),  # one inside another
+    (Spans(rule="positions", quorum=0.5), [HALVES, HALVES, WHOLE], [(0, 3, "PER"), (3, 6, "PER")]),
+    (Spans(rule="positions", quorum=0.5), [HALVES, WHOLE, WHOLE], [(0, 6, "PER")]),
     (Spans(), [["O", "O"], []], []),
     (Points(radius=10, quorum=0.5), [[[0, 0], [1, 0], [2, 0]], [], [[0, 0]]], [(0, 0)]),  # supported once by each
     (FACE, [NOSE, NOSE, [[90, 0, "nose"], [0, 0, "chin"]]], [(30, 0, "nose")]),  # by name, wherever they are
@@ -148,8 +153,53 @@ def test_truths_are_those_found_by_hand(domain: Any, labels: list[Any], expected
         assert [x for x in one if x != one[-1]] == pytest.approx([x for x in other if x != other[-1]])
 
 
-def test_the_quorum_decides_what_is_kept() -> None:
-    sizes = [len(places(solve(TEXT, Spans(quorum=quorum)))[0]) for quorum in (0.3, 0.6, 0.67, 0.99)]
+def vote_plainly(labels: list[Any], weights: list[float], quorum: float) -> list[tuple[int, int, str]]:
+    """Decide each position by itself."""
+    spans: list[tuple[int, int, str]] = []
+    going: tuple[int, str] | None = None
+    for place in range(40):
+        votes: dict[str, float] = {}
+        begun: dict[str, float] = {}
+        for label, weight in zip(labels, weights, strict=True):
+            for tag in {tag for start, end, tag in label if start <= place < end}:
+                votes[tag] = votes.get(tag, 0) + weight
+            for tag in {tag for start, _, tag in label if start == place}:
+                begun[tag] = begun.get(tag, 0) + weight
+        best = max(votes, key=lambda tag: votes[tag], default=None)
+        if best is not None and votes[best] <= quorum * sum(weights):
+            best = None
+        if going is not None and (best != going[1] or begun.get(best, 0) > votes[best] / 2):
+            spans.append((going[0], place, going[1]))
+            going = None
+        if best is not None and going is None:
+            going = (place, best)
+    return spans
+
+
+def draw(rng: np.random.Generator) -> list[list[Any]]:
+    """Draw four spans that may overlap."""
+    starts, lengths = rng.integers(0, 16, 4).tolist(), rng.integers(1, 10, 4).tolist()
+    return [[start, start + length, str(rng.choice(["A", "B"]))] for start, length in zip(starts, lengths, strict=True)]
+
+
+def test_positions_are_decided_one_by_one() -> None:
+    rng, checked = np.random.default_rng(2), 0
+    for _ in range(40):
+        labels = [draw(rng) for _ in range(5)]
+        weights = rng.uniform(0.1, 1, 5)
+        read = allalike.read([(w, 1, label) for w, label in enumerate(labels)], domain="spans(rule=positions)")
+        kernels = Spans(rule="positions", quorum=0.4).learn(Column("label", labels)).kernels
+        [block] = (read.encoding.prepare(block) for block in read.blocks(1000))
+        truth = kernels.aggregate(block, weights, np.zeros(5), ties=Ties())
+        if not truth["tied"][0]:  # where the same workers have put both tags somewhere
+            assert list(truth["label"][0]) == vote_plainly(labels, weights.tolist(), 0.4)
+            checked += 1
+    assert checked > 10
+
+
+@pytest.mark.parametrize("rule", ["fusion", "positions"])
+def test_the_quorum_decides_what_is_kept(rule: str) -> None:
+    sizes = [len(places(solve(TEXT, Spans(rule=rule, quorum=quorum)))[0]) for quorum in (0.3, 0.6, 0.67, 0.99)]
     assert sizes == [3, 3, 1, 1]
 
 

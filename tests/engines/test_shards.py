@@ -51,6 +51,7 @@ DOMAIN_CASES = {name: kind(name) for name in (*DOMAINS, "binary")}
 OTHER_CASES: dict[str, Domain] = {
     **{f"real {rule.name}": Real(rule=rule.name) for rule in Real.rules},
     **{f"ranking {rule.name}": Ranking(rule=rule.name) for rule in Ranking.rules},
+    "ranking footrule": Ranking(distance="footrule"),
     **{f"text {way}": Text(distance=way, lower=way == "edit", rule="best worker") for way in Text.distances},
     **{f"bitmap {rule.name}": Bitmap(rule=rule.name, distance="dice") for rule in Bitmap.rules},
     **{f"set {rule.name}": Set(rule=rule.name) for rule in Set.rules},

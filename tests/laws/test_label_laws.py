@@ -21,9 +21,9 @@ FORMS: list[Callable[[dict[str, float]], Any]] = [lambda p: p["a"], lambda p: li
 OPTIONS = [  # beside the defaults, which the laws of methods run over
     *("real(distance=absolute)", "ordinal(distance=squared, rule=mean)", "ordinal(distance=hamming, rule=plurality)"),
     *("points(radius=6, middle=median)", "points(radius=6, form=hard, distance=jaccard)"),
-    *("spans(distance=exact)", "boxes(distance=jaccard)", "bitmap(distance=dice)"),
+    *("spans(distance=exact)", "spans(distance=characters)", "boxes(distance=jaccard)", "bitmap(distance=dice)"),
     *("vector(distance=cosine)", "vector(distance=euclidean, rule='geometric median')", "text(distance=edit)"),
-    *("probability(rule=mean)", "probability(rule=median)", "set(rule=medoid)"),
+    *("probability(rule=mean)", "probability(rule=median)", "ranking(distance=footrule)", "set(rule=medoid)"),
     *("points(radius=6, distance=count)", "place(distance=euclidean)", "date(rule=median)", "interval(rule=medoid)"),
 ]
 
@@ -40,7 +40,7 @@ SPECIAL: dict[str, tuple[Any, list[Row]]] = {
     "single chances": ("probability", [(w, t, FORMS[0](p)) for w, t, p in forecasts(1, 4, 7, 0.2)]),
     "lists of chances": ("probability", [(w, t, FORMS[1](p)) for w, t, p in forecasts(1, 4, 7, 0.2)]),
     "sure forecasts": ("probability", [(w, t, float((w * t) % 3 == 0)) for w in range(4) for t in range(6)]),
-    "single spans": ("spans", [(w, t, s[:1]) for w, t, s in crowd("spans", seed=5, n=5, m=5)]),
+    "single spans": ("spans(rule=positions)", [(w, t, s[:1]) for w, t, s in crowd("spans", seed=5, n=5, m=5)]),
     "top lists": ("ranking(gaps=last)", ranked(seed=1, n=5, m=4)),
 }  # fmt: skip
 

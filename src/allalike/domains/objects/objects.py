@@ -156,7 +156,7 @@ class Objects(Marks, Pairwise):
     - ``_find_middles`` finds where groups of drawings are.
     - ``overlap`` is the similarity from which objects may be the same, and ``_cut`` that from which they count in a
       distance, which is the same unless the domain says otherwise. ``_match_edges`` says what else must be true to be
-      matched, and ``_measure`` finds distances from what is matched.
+      matched, and ``_measure`` finds distances from what is matched, or in any other way from the members.
 
     >>> from allalike.domains.objects.boxes import Boxes
     >>> issubclass(Boxes, Objects)
@@ -491,7 +491,7 @@ class ObjectKernels(PairwiseKernels):
         return block.keeping(Fusing(self.quorum, self.domain._find_middles, self.domain._similarity))
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        if not self.domain._fused:
+        if self.domain.rule != "fusion":
             return super().aggregate(block, weights, faults, ties=ties)
         return describe_fused(self.fusing(block), fuse(self.fusing(block), weights, ties))
 

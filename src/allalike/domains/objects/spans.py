@@ -2,8 +2,9 @@
 
     s(a, b) = positions in both / positions in either
 
-From that two distances are made. ``overlap`` is the best matching of spans of the same tag that share anything, by how
-much they share; ``exact`` matches spans whose start, end and tag are the same.
+From that three distances are made. ``overlap`` is the best matching of spans of the same tag that share anything, by
+how much they share; ``exact`` matches spans whose start, end and tag are the same; ``characters`` is the Jaccard
+distance of the pairs of a position and a tag, which knows nothing of where one span ends and the next begins.
 
 The middle of several spans is the pair of start and end that most of the weight has given: ends that somebody meant,
 and no average of them, which may lie within a word.
@@ -21,10 +22,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike.distances import matching
+from allalike.distances.positions import measure_positions
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
 from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
 from allalike.domains.spelling import json_list
+from allalike.rules.base import Rule
+from allalike.rules.fusion import fusion
 from allalike.rules.mean import Drawings, take_most_frequent
+from allalike.rules.positions import vote_on_positions
+from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,9 +142,10 @@ class Spans(Objects):
     most
         Maximum number of spans in an answer.
     rule
-        Aggregation rule: ``fusion``, ``medoid`` or ``best worker``.
+        Aggregation rule: ``fusion``, ``positions`` (each position by itself), ``medoid`` or ``best
+        worker``.
     distance
-        ``overlap`` or ``exact``.
+        ``overlap``, ``exact`` or ``characters``.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4, "PER"]]), ("bob", 1, [[0, 4, "PER"], [9, 12, "LOC"]]), ("eve", 1, [[0, 5, "PER"]])]
@@ -149,7 +156,12 @@ class Spans(Objects):
 
     name: ClassVar[str] = "spans"
     summary: ClassVar[str] = "lists of spans [start, end, tag], or tags such as B-PER; distance by the best matching"
-    distances: ClassVar[tuple[str, ...]] = ("overlap", "exact")
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("fusion", fusion),
+        Rule("positions", vote_on_positions),
+        *CHOICES,
+    )
+    distances: ClassVar[tuple[str, ...]] = ("overlap", "exact", "characters")
     _thing: ClassVar[str] = "a span"
     _width: ClassVar[int] = 2
     _number: ClassVar[type[int] | type[float]] = int
@@ -157,6 +169,10 @@ class Spans(Objects):
     @property
     def _cut(self) -> float:
         return 0.0
+
+    @property
+    def _fused(self) -> bool:
+        return self.rule in ("fusion", "positions")
 
     @property
     def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
@@ -200,6 +216,11 @@ class Spans(Objects):
 
     def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         return np.asarray(similarity == 1)
+
+    def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
+        if self.distance == "characters":
+            return measure_positions(members, left, right)
+        return super()._measure(members, edges, pair, left, right)
 
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         return take_most_frequent(drawings, ties)

@@ -1,21 +1,24 @@
-"""Kendall tau of complete rankings, which are given by positions: a row per item, a column per ranking.
+"""Distances of complete rankings, which are given by positions: a row per item, a column per ranking.
 
-    d(A, B) = the share of pairs of items in opposite order (Kendall 1938)
+    kendall:   the share of pairs of items in opposite order (Kendall 1938)
+    footrule:  sum over items of |pos(a) - pos'(a)| / floor(q^2 / 2), for q items (Spearman)
 
 Sums over peers need no pairs of answers. Kendall tau is a Hamming distance over pairs of items: the peers who disagree
-about a pair are all those on its other side.
+about a pair are all those on its other side. For the footrule, an item has q places, and the weight at each of them
+determines how far it is from any of them. The footrule is once to twice the number of pairs in opposite order (Diaconis
+and Graham 1977), but also counts how far an item has moved.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _NUMBERS_AT_ONCE = 1 << 14  # more fill the cache; with few answers many pairs go into one pass
 
@@ -73,3 +76,46 @@ def _add_rows(table: Array) -> Array:
 
 def _max_kendall(n_items: int) -> int:
     return max(n_items * (n_items - 1) // 2, 1)
+
+
+def footrule(left: Array, right: Array) -> Floats:
+    """Compare positions column by column.
+
+    >>> footrule(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[1, 2], [0, 1], [2, 0]]))
+    array([0.5, 1. ])
+    """
+    moved = np.abs(left.astype(np.int32) - right.astype(np.int32)).sum(axis=0)
+    return np.asarray(moved / _max_footrule(len(left)), np.float64)
+
+
+def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
+    """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
+    n_items = len(position)
+    gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
+    first_place = block.to_answers(n_items * np.arange(block.n_tasks))
+    distances = np.zeros(len(weight))
+    for places in position:
+        place = first_place + places
+        there = sum_by(place, weight, n_items * block.n_tasks).reshape(-1, n_items)
+        distances += (there @ gaps).ravel().take(place)
+    return distances / _max_footrule(n_items)
+
+
+def _max_footrule(n_items: int) -> int:
+    return max(n_items * n_items // 2, 1)
+
+
+class PositionDistance(NamedTuple):
+    """A distance of complete rankings: of two, of one to all others of its task, and of two random ones of q items."""
+
+    between: Callable[[Array, Array], Floats]
+    to_peers: Callable[[Block, Array, Floats], Floats]
+    of_guesses: Callable[[Floats], Floats]
+
+
+DISTANCES = {
+    "kendall": PositionDistance(kendall, kendall_to_peers, lambda q: np.where(q > 1, 0.5, np.nan)),
+    "footrule": PositionDistance(
+        footrule, footrule_to_peers, lambda q: np.where(q > 1, (q**2 - 1) / 3 / np.maximum(q**2 // 2, 1), np.nan)
+    ),
+}

@@ -1,6 +1,7 @@
 """Rankings: labels that put a task's items in order, best first.
 
-    d(A, B) = pairs of items in opposite order / pairs that both compared (Kendall tau); a tie is half way
+    kendall:   d(A, B) = pairs of items in opposite order / pairs that both compared; a tie is half way
+    footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
 
 A ranking is a vote on each pair of its items, so a worker's distance to the others needs no pairs of answers
 (`allalike.domains.rankings.positions`). Fifteen voting rules turn rankings into one.
@@ -42,11 +43,11 @@ from allalike.domains.rankings.codes import (
 )
 from allalike.domains.rankings.comparisons import Comparisons
 from allalike.domains.rankings.kemeny import MOST_EXACT, kemeny, minimax, slater
-from allalike.domains.rankings.positions import kendall, kendall_to_peers
+from allalike.domains.rankings.positions import DISTANCES, PositionDistance
 from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
-from allalike.errors import GoldError
-from allalike.noise import OneCoin
+from allalike.errors import GoldError, UnsupportedError
+from allalike.noise import General, Noise, OneCoin
 from allalike.rules import Rule
 from allalike.rules.vote import best_worker
 
@@ -98,6 +99,9 @@ class Ranking(Domain):
         ``modal``, ``minimax``, ``best worker``, ``maximin``, ``schulze``, ``ranked pairs``, ``bucklin``, ``stv`` or
         ``bradley terry``. Kemeny and Slater are exact up to 16 items, and minimax takes at most 8. Plurality, veto,
         minimax, bucklin and stv count places, and need complete rankings without ties.
+    distance
+        ``kendall`` (the share of pairs in opposite order, of those that both compared; a tie is half way) or
+        ``footrule`` (how far items are displaced; without ties and gaps only).
     gaps
         Position of items that a worker did not rank: not known (``unknown``), or that they are behind all others
         and tied (``last``), as where workers name the best few.
@@ -118,10 +122,9 @@ class Ranking(Domain):
     """
 
     name: ClassVar[str] = "ranking"
-    summary: ClassVar[str] = "orders of a task's items, best first, with ties and gaps; Kendall tau"
+    summary: ClassVar[str] = "orders of a task's items, best first, with ties and gaps; Kendall tau, or the footrule"
     rules: ClassVar[tuple[Rule, ...]] = tuple(Rule(name, decide) for name, decide in VOTING.items())
-    distances: ClassVar[tuple[str, ...]] = ("kendall",)
-    noise: ClassVar[OneCoin] = OneCoin(classes=2)
+    distances: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     gaps: str = choice("unknown", "last")
     ties: str = choice("draw", "keep")
     separator: str | None = option(None, check_separator)
@@ -139,6 +142,10 @@ class Ranking(Domain):
 
     add = staticmethod(codes.add_up)
     take_apart = staticmethod(codes.take_apart)
+
+    @property
+    def noise(self) -> Noise:
+        return OneCoin(classes=2) if self.distance == "kendall" else General()
 
     def learn(self, labels: Column) -> RankingEncoding:
         rankings = list(map(list_items, labels.parsed(self._parse)[1]))
@@ -263,6 +270,11 @@ class RankingEncoding(Encoding, Things):
             parts.append(
                 Part(block=picked, tasks=tasks, rows=rows, items=items, position=position, item_hash=self.item_hash)
             )
+        if loose is not None and self.domain.distance != "kendall":
+            raise UnsupportedError(
+                f"The distance {self.domain.distance!r} needs complete rankings without ties, and some answers here"
+                " have ties, or rank other items than others to the same task. Take the distance 'kendall'."
+            )
         self._check_truths(block, rankings, complete)
         keep_ties = self.domain.ties == "keep"
         return block.keeping(Parts(tuple(parts), loose, self.item_hash, keep_ties), AnswerHashes(hashes))
@@ -291,7 +303,7 @@ class RankingEncoding(Encoding, Things):
             if len(met) < (len(items) if complete[task] else min(len(items), 2)) or (
                 complete[task] and met != set(truth)
             ):
-                answer = unpack(block.label[block.starts[task]][None]).item.tolist()
+                answer = unpack(block.label[block.starts[[task]]]).item.tolist()
                 raise GoldError(
                     describe_difference(
                         "A known truth and an answer to its task",
@@ -327,6 +339,11 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
 class RankingKernels(Kernels):
     """Sums of distances of rankings, linear in the number of answers, or of comparisons where there are gaps."""
 
+    @property
+    def distance(self) -> PositionDistance:
+        """The distance of complete rankings."""
+        return DISTANCES[self.domain.distance]
+
     def distance_between(self, left: Array, right: Array) -> Floats:
         result = np.full(len(left), np.nan)
         loose = np.ones(len(left), np.bool_)
@@ -336,21 +353,21 @@ class RankingKernels(Kernels):
             (items, places), (others, there) = (_sort_items(side.table(sizes == q, q)) for side in (one, other))
             same = (items == others).all(axis=1)
             rows = np.flatnonzero(sizes == q)[same]
-            result[rows] = kendall(places[same].T, there[same].T)
+            result[rows] = self.distance.between(places[same].T, there[same].T)
             loose[rows] = False
-        if loose.any():
+        if loose.any() and self.domain.distance == "kendall":
             result[loose] = comparisons.distance(left[loose], right[loose])
         return result
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        return np.where(unpack(left).n_items > 1, 0.5, np.nan)
+        return np.asarray(self.distance.of_guesses(unpack(left).n_items.astype(np.float64)))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         own = weights.take(block.worker)
         distance, weight = np.empty(len(own)), block.to_answers(block.per_task(own)) - own
         parts = block[Parts]
         for part in parts.parts:
-            distance[part.rows] = kendall_to_peers(part.block, part.position, own[part.rows])
+            distance[part.rows] = self.distance.to_peers(part.block, part.position, own[part.rows])
         if (loose := parts.loose) is not None:
             distance[loose.rows], weight[loose.rows] = loose.peer_distances(own[loose.rows])
         return distance, weight
@@ -363,7 +380,7 @@ class RankingKernels(Kernels):
             picked = replace(part.block, worker=block.worker[part.rows], n_workers=block.n_workers)
             for left, right in pair_chunks(picked, rows):
                 place = picked.worker[left] - asked.start, picked.worker[right]
-                total.add_entries(*place, kendall(part.position[:, left], part.position[:, right]))
+                total.add_entries(*place, self.distance.between(part.position[:, left], part.position[:, right]))
                 common.add_entries(*place, np.ones(len(left)))
         if (loose := block[Parts].loose) is None:
             return {"distance": total.result(), "common": common.result()}
@@ -371,28 +388,12 @@ class RankingKernels(Kernels):
         return {"distance": _round(total.result()), "common": _round(common.result())}
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        result = np.empty(len(block.worker))
-        parts = block[Parts]
-        for part in parts.parts:
-            codes, q = truth[part.tasks], len(part.position)
-            listed = unpack(codes)
-            whole = listed.strict == q
-            places = np.zeros((len(codes), q), np.int16)
-            places[whole] = find_positions(listed.table(whole, q))
-            each = np.stack([part.block.to_answers(place) for place in places.T])
-            result[part.rows] = kendall(part.position, each)
-            if not whole.all():
-                here = part.block.to_answers(~whole)
-                rows, others = part.rows[here], part.block.to_answers(codes)[here]
-                result[rows] = comparisons.distance(block.label[rows], others)
-        if parts.loose is not None:
-            result[parts.loose.rows] = parts.loose.distance_to(truth[parts.loose.tasks])
-        return result
+        return _measure_distance_to(block, truth, self.domain.distance)
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         decision = super().decide(block, weights, faults, ties)
         weight, total = block.answer_weights(weights)
-        distance = self.distance_to(block, decision.label)
+        distance = _measure_distance_to(block, decision.label, "kendall")
         met = ~np.isnan(distance)
         if not met.all():
             weight, distance = weight * met, np.nan_to_num(distance)
@@ -414,6 +415,26 @@ def _round(sums: Any) -> Any:
 def find_positions(items: Array) -> Array:
     """Return, per row, where the items stand, in the order of their numbers."""
     return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
+
+
+def _measure_distance_to(block: Block, truth: Codes, distance: str) -> Floats:
+    result = np.empty(len(block.worker))
+    parts = block[Parts]
+    for part in parts.parts:
+        codes, q = truth[part.tasks], len(part.position)
+        listed = unpack(codes)
+        whole = listed.strict == q
+        places = np.zeros((len(codes), q), np.int16)
+        places[whole] = find_positions(listed.table(whole, q))
+        each = np.stack([part.block.to_answers(place) for place in places.T])
+        result[part.rows] = DISTANCES[distance].between(part.position, each)
+        if not whole.all():
+            here = part.block.to_answers(~whole)
+            rows, others = part.rows[here], part.block.to_answers(codes)[here]
+            result[rows] = comparisons.distance(block.label[rows], others) if distance == "kendall" else np.nan
+    if parts.loose is not None:
+        result[parts.loose.rows] = parts.loose.distance_to(truth[parts.loose.tasks])
+    return result
 
 
 def _sort_items(table: Array) -> tuple[Array, Array]:
