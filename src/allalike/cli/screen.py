@@ -200,18 +200,17 @@ def _list_columns(result: Result, picked: list[int]) -> dict[str, Sequence[objec
         columns["95 % interval"] = [
             "" if math.isnan(one) else f"{write(one).removesuffix(' %')} to {write(other)}" for one, other in ends
         ]
-    if known.rank_low is not None and known.rank_high is not None:
+    elif known.rank_low is not None and known.rank_high is not None:
         ranks = zip(known.rank_low[picked].tolist(), known.rank_high[picked].tolist(), strict=True)
-        columns["rank"] = [_describe_rank(one, other) for one, other in ranks]
+        columns["rank"] = [
+            "" if math.isnan(one) else f"{one:.0f}" if one == other else f"{one:.0f} to {other:.0f}"
+            for one, other in ranks
+        ]
     return {**columns, "weight": bars}
 
 
 def _write_error(error: float) -> str:
     return "" if math.isnan(error) else two_digits(error)
-
-
-def _describe_rank(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}"
 
 
 def draw_bar(share: float, *, blocks: bool) -> str:
