@@ -132,7 +132,7 @@ function renderResult(result, before) {
 
 function explainMethod() {
   const option = byId("method").selectedOptions[0];
-  byId("method-hint").textContent = option ? `${option.value}: ${option.title}` : "";
+  byId("method-hint").textContent = option ? `Method ${option.value}: ${option.title}.` : "";
 }
 
 byId("method").addEventListener("change", explainMethod);
