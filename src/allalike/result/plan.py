@@ -289,7 +289,8 @@ class Queue:
         order = np.flatnonzero(able)
         order = order[np.lexsort((self.asked[order], self._rates[order], price[order]))]
         rates = self._rates[order]
-        return order[rates < np.minimum.accumulate(np.append(np.inf, rates))[:-1]]
+        better = rates < np.minimum.accumulate(np.append(np.inf, rates))[:-1]
+        return np.asarray(order[better])
 
     def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
         """Return what an answer to each task is worth at most, per unit of money."""

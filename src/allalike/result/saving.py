@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
-    from allalike.engines import Piece
     from allalike.report.material import Material
     from allalike.result.call import Call
     from allalike.result.result import Result
@@ -92,7 +91,6 @@ def save_result(
     place = partial(place_table, file_format=check_choice(format, FORMATS, "format"))
     if safe_csv and format != "csv":
         raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
-    finish = guard_table if safe_csv else _keep
     posteriors = result._need_posteriors() if probabilities else None
     to = [to] if isinstance(to, str) else list(to)
     writers = find_writers(to).values()
@@ -113,16 +111,16 @@ def save_result(
     with output.staged([*names, *written_names(writers)]) as stage:
         (stage / DETAILS).mkdir()
         for name, columns in written.items():
-            write_tables(stage / name, [finish(table_of(columns))])
+            write_tables(stage / name, [_finish(table_of, safe_csv, columns)])
         if place("truth") not in written:
             rows = partial(truth_table, encoding=encoding, weighing=result.weighing, folder=stage)
-            result.found.write(stage / place("truth"), partial(_finish, rows, finish))
+            result.found.write(stage / place("truth"), partial(_finish, rows, safe_csv))
         if encoding.things is not None:
             rows = partial(object_table, things=encoding.things)
-            result.found.write(stage / place("objects"), partial(_finish, rows, finish))
+            result.found.write(stage / place("objects"), partial(_finish, rows, safe_csv))
         if posteriors is not None:
             rows = partial(probability_table, encoding=encoding)
-            posteriors.write(stage / place("probabilities"), partial(_finish, rows, finish))
+            posteriors.write(stage / place("probabilities"), partial(_finish, rows, safe_csv))
         for writer in writers:
             (stage / writer.name).mkdir()
             writer.write(_list_findings(result, flagged, safe_csv=safe_csv), stage / writer.name)
@@ -200,13 +198,10 @@ def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *
     )
 
 
-def _keep(table: pa.Table) -> pa.Table:
-    return table
-
-
-def _finish(rows: Callable[[Piece], pa.Table], finish: Callable[[pa.Table], pa.Table], piece: Piece) -> pa.Table:
-    """Return a piece as a table as it is to be written; made of functions that other machines know, too."""
-    return finish(rows(piece))
+def _finish(rows: Callable[[Any], pa.Table], safe_csv: bool, part: Any) -> pa.Table:  # for partial
+    """Return a part as a table as it is to be written; made of functions that other machines know, too."""
+    table = rows(part)
+    return guard_table(table) if safe_csv else table
 
 
 def _gather(result: Result[Any], notes: Mapping[str, Any]) -> Material:

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
@@ -15,7 +15,7 @@ from allalike._core.system.tables import FORMATS, guard_text
 from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
-from allalike.result.saved import STATE, SUMMARY, read_summary
+from allalike.result.saved import STATE, SUMMARY, find_digest, read_summary
 from allalike.result.writers import WRITERS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REPORT = "report.html"
 DETAILS = "details"
 _MAIN = ("truth", "workers", "judges")  # tables in the folder itself
-_FURTHER = ("workers", "groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
+_FURTHER = ("groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
 _OF_PANELS = ("pairs", "sizes", "coverage", "orders", "samples", "verdicts", "rates", "ask", "drift", "annotators")
 _MASK_FOLDERS = ("labels", "unweighted")
 _PLAN = {"task", "worker", "price", "gain"}
@@ -45,13 +45,9 @@ def place_table(name: str, file_format: str) -> str:
 
 
 def result_names(file_format: str) -> list[str]:
-    """Name the files that a result or a panel may have; those of masks, and for other tools, are further ones.
-
-    >>> result_names("csv")[:4]
-    ['truth.csv', 'workers.csv', 'judges.csv', 'details/workers.csv']
-    """
-    further = [f"{DETAILS}/{name}.{file_format}" for name in (*_FURTHER, *_OF_PANELS)]
-    return [*(f"{name}.{file_format}" for name in _MAIN), *further, SUMMARY]
+    """Name the files that a result or a panel may have; those of masks, and for other tools, are further ones."""
+    names = [place_table(name, file_format) for name in (*_MAIN, *_FURTHER, *_OF_PANELS)]
+    return [*names, f"{DETAILS}/workers.{file_format}", SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
@@ -102,7 +98,7 @@ def result_output(
         )
     return Output(
         folder=Path(name),
-        find_own=list_saved if unchanged is None else partial(_list_unchanged, unchanged=unchanged),
+        find_own=partial(list_saved, unchanged=unchanged),
         inputs=tuple(list_inputs(inputs)),
         overwrite=overwrite,
         index=SUMMARY,
@@ -110,44 +106,25 @@ def result_output(
     )
 
 
-def _list_unchanged(folder: Path, *, unchanged: str) -> list[str]:
-    from allalike.result.saved import find_digest
+def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
+    """List the files of a result that its summary names and that a result may have.
 
-    if find_digest(folder) != unchanged:
-        raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
-    return list_saved(folder)
-
-
-def list_saved(folder: Path) -> list[str]:
-    """List the files of a result, as its summary does; what else a file of this name may say counts nothing.
+    The digest of an ``unchanged`` result must be that of the one in the folder.
 
     >>> list_saved(Path("nowhere"))
     []
     """
-    with suppress(OSError, ValueError, TypeError, InputError):
-        return _pick_own(read_summary(folder))
+    if unchanged is not None and find_digest(folder) != unchanged:
+        raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
+    with suppress(OSError, ValueError, TypeError, KeyError, InputError):
+        summary = read_summary(folder)
+        listed = summary["files"] if "allalike" in summary["versions"] else []
+        return [name for name in listed if _is_own(PurePosixPath(name))]
     return []
 
 
-def _pick_own(summary: Any) -> list[str]:
-    """List the files that the summary of a result names and that a result may have.
-
-    >>> _pick_own({"versions": {"allalike": "1"}, "files": ["truth.csv", "notes.txt"]}), _pick_own([])
-    (['truth.csv'], [])
-    """
-    try:
-        listed = summary["files"] if "allalike" in summary["versions"] else []
-        return [name for name in listed if _is_own(PurePosixPath(name))]
-    except (KeyError, TypeError):
-        return []
-
-
 def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
-    """Tell whether the summary of a saved result names a path among its inputs, as text; nothing there is opened.
-
-    >>> names_input("nowhere", "answers.csv")
-    False
-    """
+    """Tell whether the summary of a saved result names a path among its inputs, as text; nothing there is opened."""
     with suppress(OSError, ValueError, TypeError, KeyError, InputError):
         listed = read_summary(Path(folder))["inputs"]
         return not {os.fspath(path), str(Path(path).absolute()), os.path.realpath(path)}.isdisjoint(listed)
@@ -183,11 +160,14 @@ def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (),
 
     >>> table_output("").check([])
     Traceback (most recent call last):
-    allalike.errors.OutputError: The output is ''. Name a CSV file, such as table.csv.
+    allalike.errors.OutputError: The path of the table is ''. Name a file, such as table.csv.
     """
-    if not os.fspath(path):
-        raise OutputError("The output is ''. Name a CSV file, such as table.csv.")
-    return _file_output(path, "table", _is_table, inputs, overwrite=overwrite)
+
+    def is_own(start: str) -> bool:
+        head = set(start.partition("\n")[0].strip().split(","))
+        return head >= _COMPARISON or head == _PLAN
+
+    return _file_output(path, "table.csv", is_own, inputs, overwrite=overwrite)
 
 
 def write_table(
@@ -212,50 +192,38 @@ def write_table(
 
 
 def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where a report is written: into a file, which may take the place of a report.
-
-    >>> page_output("").check([])
-    Traceback (most recent call last):
-    allalike.errors.OutputError: The path of the report is ''. Name a file, such as report.html.
-    """
-    if not os.fspath(path):
-        raise OutputError("The path of the report is ''. Name a file, such as report.html.")
+    """Say where a report is written: into a file, which may take the place of a report."""
     mark = 'name="generator" content="allalike'
-    return _file_output(path, "report", lambda start: mark in start, inputs, overwrite=overwrite)
+    return _file_output(path, "report.html", lambda start: mark in start, inputs, overwrite=overwrite)
 
 
 def list_output(
     path: str | os.PathLike[str], ids: Iterable[object], *, inputs: tuple[Path, ...] = (), overwrite: bool = False
 ) -> Output:
-    """Say where ids are written, one a line: into a file, which may take the place of one that lists nothing else.
-
-    >>> list_output("", []).check([])
-    Traceback (most recent call last):
-    allalike.errors.OutputError: The path of the list is ''. Name a file, such as block.txt.
-    """
-    if not os.fspath(path):
-        raise OutputError("The path of the list is ''. Name a file, such as block.txt.")
+    """Say where ids are written, one a line: into a file, which may take the place of one that lists nothing else."""
     known = set(map(str, ids))
     if odd := next((each for each in known if len(each.splitlines()) > 1), None):
         raise OutputError(f"The id {odd!r} has several lines, and a list has one for each id.")
-    return _file_output(path, "list", lambda start: _lists_only(start, known), inputs, overwrite=overwrite)
 
+    def is_own(start: str) -> bool:
+        *whole, rest = start.split("\n")
+        return set(whole) <= known and any(each.startswith(rest) for each in known)
 
-def _lists_only(start: str, known: set[str]) -> bool:
-    *whole, rest = start.split("\n")
-    return set(whole) <= known and any(each.startswith(rest) for each in known)
+    return _file_output(path, "list.txt", is_own, inputs, overwrite=overwrite)
 
 
 def _file_output(
     path: str | os.PathLike[str],
-    what: str,
+    example: str,
     is_own: Callable[[str], bool],
     inputs: tuple[Path, ...],
     *,
     overwrite: bool,
 ) -> Output:
     """Say where one file is written; what it begins with tells whether it may take another's place."""
-    target = Path(path)
+    target, what = Path(path), example.partition(".")[0]
+    if not os.fspath(path):
+        raise OutputError(f"The path of the {what} is ''. Name a file, such as {example}.")
     if (address := find_address(path)) is not None:
         raise OutputError(f"The {what} cannot be written to {address}: it is no file. Name one of this machine.")
     if target.is_dir():
@@ -278,8 +246,3 @@ def _read_start(path: Path) -> str:
             return file.read(1000)
     except (OSError, ValueError):
         return ""
-
-
-def _is_table(start: str) -> bool:
-    head = set(start.partition("\n")[0].strip().split(","))
-    return head >= _COMPARISON or head == _PLAN
