@@ -91,6 +91,17 @@ def test_honest_workers_are_hardly_ever_taken_for_copies(noise: str) -> None:
     assert (number != np.arange(11)).any(axis=1).sum() <= 1
 
 
+@pytest.mark.parametrize("experts", [2, 3, 5])
+def test_experts_who_know_most_numbers_exactly_are_no_copies(experts: int) -> None:
+    rng = np.random.default_rng(experts)
+    truth = rng.integers(10, 200, 60).astype(float)
+    said = np.round(truth + 20 * rng.normal(size=(10, 60)))
+    known = (rng.random(said.shape) < 0.8) & (np.arange(10) < experts)[:, None]
+    groups = find_copies(Memory().load(answers_of(np.where(known, truth, said))))
+    assert groups is not None
+    assert not groups.has_copies
+
+
 @pytest.mark.parametrize("domain", in_turn(MANY_LABELS, 2))
 def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     honest = crowd(domain, seed=8, n=9, m=30)

@@ -30,7 +30,10 @@ Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and
 
 **Open labels**, such as numbers, texts or boxes, are hardly ever equal by chance, and others seldom agree on one of
 them. A task is clear if two others answered it, members depart with labels that no other gave, and workers are copies
-if joint is at least 0.4 departs, 2 % of the clear tasks, and five. Uninformative workers are in no group.
+if joint is at least 0.4 departs, 2 % of the clear tasks, and five, unless they look like experts: where two of them
+depart together, with F the mean distance of their label to the others and O that of the others to each other, experts
+are closer to the others than these are to each other, and the mean of F / (F + O) is below 0.45. Uninformative workers
+are in no group.
 
 A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
 estimated. So the number of copies changes nothing.
@@ -72,6 +75,7 @@ _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multip
 _JOINT, _JOINT_OPEN = 0.8, 0.4  # of the departures: of classes, of open labels
 _OFTEN, _FEWEST = 0.02, 5.0  # of the clear tasks, and of all
 _MIN_OTHERS = 2.0  # answers of others to a clear task of open labels
+_EXPERTS = 0.45  # mean of F / (F + O) of open labels, below which members are experts
 _IDENTICAL = 0.97
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _EPS = 1e-9
@@ -94,7 +98,7 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
     """
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
-    open_labels = _are_open(encoding)
+    open_labels, given = _are_open(encoding), run
     if n < _MIN_COUNTED or (not open_labels and encoding.n_labels < 2):
         return CopyGroups.independent(n)
     dropped = uninformative if open_labels and uninformative is not None else np.zeros(n, bool)
@@ -114,6 +118,8 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
         assert pairs is not None
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
     number = _find_near(collapsed, pairs, open_labels=open_labels)[exact] if enough else exact
+    if open_labels:
+        number = np.where(_mark_experts(given, number), exact, number)
     return CopyGroups(number, _describe(run, number, pairs, open_labels=open_labels), parts)
 
 
@@ -403,6 +409,37 @@ def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places:
         wins = votes >= (votes.max(axis=1, initial=-1.0) - _EPS)[:, None]
         gain += sign * wins[np.arange(len(cell)), slot[answer]] / wins.sum(axis=1)
     return sum_by(cell, gain, len(at))
+
+
+def _mark_experts(run: Run, number: Workers) -> npt.NDArray[np.bool_]:
+    """Mark the workers in groups whose joint departures are closer to the others than these are to each other."""
+    member = np.where(np.bincount(number, minlength=len(number))[number] > 1, number, -1.0)
+    sums = run.sum(partial(_compare_with_others, kernels=run.kernels), member)
+    closeness, tasks = (np.bincount(number, sums[name], len(number)) for name in ("closeness", "tasks"))
+    return (closeness < _EXPERTS * tasks)[number]
+
+
+def _compare_with_others(block: Block, member: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up F / (F + O) over the joint departures of each group, in the row of one of its members."""
+    found = {name: np.zeros(block.n_workers) for name in ("closeness", "tasks")}
+    group = member.take(block.worker).astype(np.int64)
+    if (group < 0).all():
+        return found
+    distance, _ = kernels.peer_distances(block, np.ones(block.n_workers))
+    codes = _number_answers(block, kernels)
+    _, first, cell, same = np.unique(  # a cell is the answers to a task that are equal
+        block.task * (int(codes.max(initial=0)) + 1) + codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    of_group = np.bincount(cell, group == group[first][cell]) == same
+    others = block.sizes.take(block.task[first]) - same
+    joint = (group[first] >= 0) & of_group & (same > 1) & (others >= _MIN_OTHERS)
+    first, same, others = first[joint], same[joint], others[joint]
+    away = distance[first]
+    far = away / others
+    near = (block.per_task(distance)[block.task[first]] - 2 * same * away) / (others * (others - 1))
+    np.add.at(found["closeness"], block.worker[first], far / np.maximum(far + near, _EPS))
+    np.add.at(found["tasks"], block.worker[first], 1.0)
+    return found
 
 
 # Collapsing -----------------------------------------------------------------------------------------------------------
