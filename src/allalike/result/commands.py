@@ -32,11 +32,7 @@ def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files
 
 
 def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
-    """Return the words of a command with further options, as they are typed behind the name of the program.
-
-    >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
-    ['discover', 'a.csv', '--seed', '2']
-    """
+    """Return the words of a command with further options, as they are typed behind the name of the program."""
     flags = find_flags(options)
     kept: list[str] = []
     words = iter(_without_roles(arguments, options.get("columns", {})))
@@ -53,11 +49,7 @@ def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: 
 
 
 def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:
-    """Take roles out of ``--columns``, for they are named by flags of their own.
-
-    >>> _without_roles(["a.csv", "--columns", "worker=x,task=y", "-q"], {"task": "z"})
-    ['a.csv', '--columns', 'worker=x', '-q']
-    """
+    """Take roles out of ``--columns``, for they are named by flags of their own."""
     kept = list(arguments)
     for place in [place for place, word in enumerate(kept[:-1]) if roles and word == "--columns"][::-1]:
         parts = [part for part in kept[place + 1].split(",") if part.partition("=")[0].strip() not in roles]
@@ -79,11 +71,7 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
-
-    >>> find_flags({"missing": "drop", "force": True, "screening": False})
-    {'--missing': ['drop'], '--force': [], '--no-screening': []}
-    """
+    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one."""
     flags: dict[str, list[str]] = {}
     for name, value in options.items():
         if name == "columns":
