@@ -36,7 +36,7 @@ def answers(tmp_path: Path) -> Path:
 def test_discover_writes_its_files_and_says_what_it_guessed(answers: Path) -> None:
     done = call("discover", "answers.csv", folder=answers)
     assert done.returncode == 0
-    assert "--columns worker=annotator,task=item,label=vote" in done.stderr
+    assert "--worker annotator --task item --label vote" in done.stderr
     assert "--domain categorical" in done.stderr
     assert "Saved in allalike-out." in done.stdout
     truth = pd.read_csv(answers / "allalike-out" / "truth.csv")
@@ -106,7 +106,7 @@ def terminal() -> Iterator[bytearray]:
     os.close(ours)
 
 
-def test_a_long_run_shows_a_bar_on_a_terminal(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_shows_its_progress_on_a_terminal(answers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is so long that the bar is seen: it waits for that."""
     monkeypatch.setattr(console, "_SECONDS_WITHOUT_BAR", 0.0)
     tell = console.Bar.__call__

@@ -85,7 +85,6 @@ WRONG = {
     "a typing error": ("--worker wroker", "--worker worker"),
     "another name": ("--worker who", ""),
     "a column for two roles": ("--worker task --task task", "--task task"),
-    "a role that there is not": ("--columns who=worker,task=task", "--columns task=task"),
     "a pattern of labels": ("--label Q*", ""),
     "a gold column": ("--gold column:lable", "--gold column:label"),
     "no gold column": ("--gold column:truth", ""),

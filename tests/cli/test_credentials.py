@@ -142,7 +142,7 @@ def test_a_text_without_secrets_stays_as_it_is() -> None:
         "There is no s3://bucket/a.csv.",
         "sqlite:///crowd.db: see https://example.org/a@b/c, C:/Users/ada and ada@example.org",
         "postgresql://host:5432/crowd and ada@example.org",
-        "Use domain='real(distance=absolute)', and --columns 'worker=who,task=token'.",
+        "Use domain='real(distance=absolute)', and --task 'a token'.",
     ):
         assert hide_secrets(text) == text
 

@@ -32,11 +32,11 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-COLUMNS = f"worker=who{HOSTILE},task=task,label=label"
+COLUMNS = ("--worker", f"who{HOSTILE}", "--task", "task", "--label", "label")
 
 
 def test_ids_are_printed_so_that_a_terminal_shows_and_does_not_obey_them(answers: Path) -> None:
-    said, _ = run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}")
+    said, _ = run("discover", "answers.jsonl", *COLUMNS, "-o", f"out{HOSTILE}")
     check_harmless(said)
     assert "ada\\u001b[2J" in said
     assert len([line for line in said.splitlines() if line.startswith("  ada")]) == 1
@@ -45,7 +45,7 @@ def test_ids_are_printed_so_that_a_terminal_shows_and_does_not_obey_them(answers
 
 
 def test_json_stays_json_and_is_harmless_too(answers: Path) -> None:
-    said, _ = run("discover", "answers.jsonl", "--columns", COLUMNS, "-o", f"out{HOSTILE}", "--json")
+    said, _ = run("discover", "answers.jsonl", *COLUMNS, "-o", f"out{HOSTILE}", "--json")
     check_harmless(said)
     assert json.loads(said)["files"][0].startswith(f"out{HOSTILE}")
 

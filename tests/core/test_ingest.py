@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import take_rows
 from allalike.answers import stream as streams
-from allalike.engines.ingest import partitions, routes
+from allalike.engines.ingest import routes
 from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import route
 from allalike.errors import OutputError
@@ -33,30 +33,19 @@ strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampl
         st.lists(st.floats(allow_nan=False).map(lambda number: number + 0.0), min_size=1), min_size=1, max_size=6
     )
     | st.lists(st.lists(st.tuples(st.integers(0, 2)), min_size=1), min_size=1, max_size=6),
-    clash=st.booleans(),
-    many=st.booleans(),
 )
-def test_a_vocabulary_numbers_values_as_a_dictionary_does(batches: list[list[Any]], clash: bool, many: bool) -> None:
+def test_a_vocabulary_numbers_values_as_a_dictionary_does(batches: list[list[Any]]) -> None:
     known = Vocabulary()
     codes: list[int] = []
-    with pytest.MonkeyPatch.context() as patch:
-        if many:  # then every row is looked up, from the second batch on
-            patch.setattr(partitions, "_MANY_VALUES", 0)
-        if clash:  # strings of the same length share their hash
-            patch.setattr(partitions, "hash_strings", lambda a: (np.uint64(a.to_pandas().str.len()), _checks(a)))
-        for batch in batches:
-            rows = np.arange(len(codes), len(codes) + len(batch))
-            codes += known.number(Column.of_objects("worker", batch), rows).tolist()
+    for batch in batches:
+        rows = np.arange(len(codes), len(codes) + len(batch))
+        codes += known.number(Column.of_objects("worker", batch), rows).tolist()
     values = [repr(value) for batch in batches for value in batch]
     named = [repr(value) for value in known.values.tolist()]
     assert [named[code] for code in codes] == values
     assert len(known) == len(set(values)) == len(named)
     assert [values[row] for row in known.first_rows] == named
     assert all(values.index(name) == row for name, row in zip(named, known.first_rows, strict=True))
-
-
-def _checks(array: pa.Array) -> Any:
-    return np.array([hash(value) & (2**64 - 1) for value in array.to_pylist()], np.uint64)
 
 
 digits = st.text("0123456789-+ xeE.", min_size=1, max_size=20) | st.integers(-(10**19), 10**19).map(str)

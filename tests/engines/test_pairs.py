@@ -21,7 +21,7 @@ from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
 from allalike.methods.pairwise import mas
-from allalike.methods.pairwise.mas import Tiled, Whole
+from allalike.methods.pairwise.mas import Distances
 from allalike.methods.steps import pairs
 from allalike.methods.steps.pairs import PairMatrix, all_pairs
 from crowds.samples import crowd, kind, rows
@@ -112,20 +112,25 @@ def test_a_large_crowd_is_weighed_like_a_small_one(
 
 
 @every_form
-def test_points_are_pulled_alike_whole_or_in_tiles(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_are_pulled_towards_their_distances(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(4)
     monkeypatch.setattr(mas, "_PAIRS_PER_STEP", 50)
     monkeypatch.setattr(mas, "_PRODUCTS_PER_TILE", 100)
     distance = np.triu(np.where(rng.random((17, 17)) < 0.7, rng.uniform(0.1, 2, (17, 17)), np.nan), 1)
     distance = distance + distance.T + np.diag(np.full(17, np.nan))
     known = ~np.isnan(distance)
-    given = Whole(np.nan_to_num(distance), known.astype(np.float64))
-    tiled = Tiled(distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)))
-    for expected, found in zip(given.moments, tiled.moments, strict=True):
+    tiled = Distances(distance if form == "dense" else sparse.csr_array(np.nan_to_num(distance)))
+    for expected, found in zip(
+        (known.sum(1), np.nanmean(distance, 1), np.nanvar(distance, 1)), tiled.moments, strict=True
+    ):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     points = rng.normal(size=(3, 17, 4))
-    for expected, found in zip(given.misfit(points), tiled.misfit(points), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    apart = points[:, None] - points[:, :, None]  # from the first to the second
+    length = np.linalg.norm(apart, axis=3) + np.eye(17)
+    pull = np.where(known, distance / length - 1, 0.0)
+    _, total, pulled = tiled.misfit(points)
+    np.testing.assert_allclose(total, np.nansum(np.square(distance - length), axis=(1, 2)) / 2, rtol=1e-10)
+    np.testing.assert_allclose(pulled, (pull[..., None] * apart).sum(axis=2), rtol=1e-10, atol=1e-12)
 
 
 @every_form

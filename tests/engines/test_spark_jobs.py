@@ -12,13 +12,13 @@ import pytest
 import allalike
 from allalike import Spark
 from allalike.engines.spark.session import find_context
-from files.for_spark import table, written
+from files.for_spark import address, table, written
 from running.local_spark import SPARK, need_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [*need_spark(), pytest.mark.usefixtures("everything_on_executors")]
+pytestmark = need_spark()
 
 
 @contextmanager
@@ -31,12 +31,12 @@ def counted() -> Iterator[SimpleNamespace]:
 
 
 @pytest.mark.filterwarnings("ignore:iP-TD stopped at its limit")
-def test_a_round_is_one_job_and_reading_two(spark: Spark, tmp_path: Path) -> None:
-    path = written(table(), tmp_path, ".csv")
+def test_a_round_is_one_job_and_reading_three(spark: Spark, tmp_path: Path) -> None:
+    path = address(written(table(), tmp_path, ".parquet"))
     for rounds in (3, 5):
         with counted() as found:
             result = allalike.discover(path, engine=spark, method=f"iP-TD(max_iter={rounds}, tol=0)")
-        assert found.jobs == 2 + 1 + rounds + 1  # reading, what is doubtful, rounds, truths
+        assert found.jobs == 3 + 1 + rounds + 1  # reading, what is doubtful, rounds, truths
     with counted() as found:
         result.save(tmp_path / "out")
     fetched = 1 + 3  # truths, and the answers of three partitions, one after the other
@@ -45,5 +45,5 @@ def test_a_round_is_one_job_and_reading_two(spark: Spark, tmp_path: Path) -> Non
 
 def test_the_default_keeps_to_few_jobs(spark: Spark, tmp_path: Path) -> None:
     with counted() as found:
-        allalike.discover(written(table(), tmp_path, ".csv"), engine=spark)
+        allalike.discover(address(written(table(), tmp_path, ".parquet")), engine=spark)
     assert found.jobs <= 20

@@ -35,11 +35,6 @@ def session() -> SparkSession:
     return SPARK.start()
 
 
-@pytest.fixture(autouse=True)
-def everything_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_sources, "_MAX_DRIVER_BYTES", 0)
-
-
 def table(**more: Any) -> pa.Table:
     columns = zip(*ROWS, strict=True)
     return pa.table({**dict(zip(("worker", "task", "label"), map(list, columns), strict=True)), **more})
@@ -65,26 +60,11 @@ def same(source: Any, memory: Any = None, **options: Any) -> None:
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
 
 
-def on_executors(source: Any, **options: Any) -> bool:
-    return spark_sources.find_source(allalike.scan(source, **options), None, SPARK.spark_master) is not None
-
-
 def told(source: Any, kind: type[Exception] = InputError, **options: Any) -> str:
     with pytest.raises(kind) as raised:
         allalike.discover(allalike.scan(source, **options), engine=SPARK)
     assert len(str(raised.value).splitlines()) == 1
     return str(raised.value)
-
-
-@pytest.mark.long
-def test_files_that_spark_would_pass_over_or_read_once_are_read(tmp_path: Path) -> None:
-    (tmp_path / "text").mkdir()
-    plain, hidden = csv(tmp_path / "text" / "a.csv", ROWS[:30]), csv(tmp_path / "text" / "_b.csv", ROWS[30:])
-    other = parquet(tmp_path / "a.parquet"), parquet(tmp_path / "_b.parquet")
-    for one, two in ((plain, hidden), other):
-        for paths in ([one, two], [two], [one, one]):
-            assert on_executors(paths)
-            same(paths, duplicates="last")
 
 
 UNREADABLE = {
@@ -129,7 +109,6 @@ def test_other_things_of_pyspark_are_refused(session: SparkSession) -> None:
 MOMENTS = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=7 * (number // 5)) for number in range(50)]
 
 
-@pytest.mark.long
 def test_columns_of_types_that_spark_lacks_are_read_on_this_machine(tmp_path: Path) -> None:
     others = {
         "when": pa.array(range(50), pa.timestamp("ns")),
@@ -138,7 +117,6 @@ def test_columns_of_types_that_spark_lacks_are_read_on_this_machine(tmp_path: Pa
     }
     path = parquet(tmp_path / "a.parquet", **others)
     uri = Path(path).as_uri()
-    assert on_executors(path)
     same(path)
     same(path, columns={"task": "when"})
     assert told(uri).startswith(f"Spark cannot read ['{uri}']: [PARQUET_TYPE_ILLEGAL] Illegal Parquet type")
@@ -149,21 +127,20 @@ def test_moments_do_not_depend_on_where_spark_is(session: SparkSession, tmp_path
     path = parquet(tmp_path / "a.parquet", moment=pa.array(MOMENTS, pa.timestamp("us", "UTC")))
     before = session.conf.get("spark.sql.session.timeZone")
     session.conf.set("spark.sql.session.timeZone", zone)
-    assert on_executors(path, columns={"task": "moment"})
-    same(path, columns={"task": "moment"})
-    same(path, columns={"task": "worker", "worker": "moment"}, duplicates="last")
+    for columns in ({"task": "moment"}, {"task": "worker", "worker": "moment"}):
+        same(f"file://{path}", path, columns=columns, duplicates="last")
     session.conf.set("spark.sql.session.timeZone", str(before))
 
 
 @pytest.mark.parametrize("first", [0, 3])
 def test_labels_are_guessed_from_the_first_that_there_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
-    """Let the first file hold no label, or a few that say nothing about the others."""
+    """Let the first rows hold no label, or a few that say nothing about the others."""
     monkeypatch.setattr(spark_sources, "Plan", partial(Plan, max_numbered_labels=2))
-    blank = [(f"w{number}", "t", "" if number >= first else f"a>b>c{number}") for number in range(100)]
+    blank = [(f"w{number}", -1, None if number >= first else f"a>b>c{number}") for number in range(100)]
     full = [(worker, task, f"a>{label}>b{number}") for number, (worker, task, label) in enumerate(ROWS)]
-    paths = [csv(tmp_path / "a.csv", blank), csv(tmp_path / "b.csv", full)]
+    frame = session.createDataFrame([*blank, *full], ["worker", "task", "label"])
     parts = []
     original = spark_shuffle.ShuffledRows._fetch_first_rows
 
@@ -172,7 +149,7 @@ def test_labels_are_guessed_from_the_first_that_there_are(
         return original(rows, number, limit)
 
     monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
-    scan = allalike.scan(paths, missing="drop")
+    scan = allalike.scan(frame, missing="drop")
     source = spark_sources.find_source(scan, None, SPARK.spark_master)
     assert source is not None
     some, _ = source.read(2)._show_labels(40)

@@ -10,8 +10,7 @@ from scipy.stats import expon, norm
 
 import allalike
 from allalike import Categorical
-from allalike.methods.pairwise.mas import MAS, ScalingPosterior, Whole, minimise
-from allalike.methods.steps.pairs import PairMatrix
+from allalike.methods.pairwise.mas import MAS, Distances, ScalingPosterior, minimise
 from crowds.errors import draw_one_coin
 from crowds.estimates import Floats, improvement, vote_errors
 from crowds.samples import rows, weights_of
@@ -28,6 +27,10 @@ def distances(seed: int, n: int) -> tuple[Floats, Floats]:
     return distance, (known | known.T).astype(np.float64)
 
 
+def given_distances(distance: Floats, known: Floats, **options: Any) -> ScalingPosterior:
+    return ScalingPosterior(Distances(np.where(known > 0, distance, np.nan)), **options)
+
+
 def single(given: ScalingPosterior, place: Floats) -> float:
     return float(given(place[None])[0][0])
 
@@ -39,7 +42,7 @@ def slope(given: ScalingPosterior, place: Floats) -> Floats:
 
 def test_the_density_is_that_of_the_model_term_by_term() -> None:
     distance, known = distances(0, 4)
-    given = ScalingPosterior(Whole(distance, known), dim=3)
+    given = given_distances(distance, known, dim=3)
     variables = np.random.default_rng(1).uniform(0.4, 0.9, 4 * 3 + 4 + 2)
     e, uerr, diff, sigma, _ = (part[0] for part in given.places(variables[None]))
     expected = norm(1, 0.251).logpdf(uerr).sum() + norm(1, 0.0251).logpdf(diff) + expon.logpdf(sigma)
@@ -56,7 +59,7 @@ def test_the_density_is_that_of_the_model_term_by_term() -> None:
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
     for seed in range(5):
-        given = ScalingPosterior(Whole(*distances(seed, 6)), dim=4)
+        given = given_distances(*distances(seed, 6), dim=4)
         place = np.random.default_rng(seed).uniform(0.3, 0.9, 6 * 4 + 6 + 2) * np.where(np.arange(32) % 2, -1, 1)
         off = check_grad(partial(single, given), partial(slope, given), place)
         assert off < 1e-6 * np.linalg.norm(slope(given, place))
@@ -109,7 +112,7 @@ def votes_apart(seed: int) -> tuple[Floats, Floats]:
 def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
     found, best = np.empty((2, 12))
     for seed in range(12):
-        ours, others = (ScalingPosterior(Whole(*votes_apart(seed)), starts=starts) for starts in (3, 15))
+        ours, others = (given_distances(*votes_apart(seed), starts=starts) for starts in (3, 15))
         found[seed] = minimise(ours, ours.begin(0), max_iter=2000, tol=1e-9).value.min()
         best[seed] = minimise(others, others.begin(1), max_iter=2000, tol=1e-9).value.min()
     assert (found <= best + 1e-3).mean() >= 0.9
@@ -117,7 +120,7 @@ def test_the_optimum_is_not_worse_than_from_other_starts() -> None:
 
 
 def test_the_optimum_is_that_of_scipy_with_its_bounds_as_bounds() -> None:
-    given = ScalingPosterior(Whole(*votes_apart(0)))
+    given = given_distances(*votes_apart(0))
     found = minimise(given, given.begin(0), max_iter=2000, tol=1e-12)
     scipys = minimize(bounded, begin(given)[0], args=(given,), jac=True, bounds=bounds(10), **TIGHT)
     assert found.value[0] == pytest.approx(scipys.fun, abs=1e-4)
@@ -157,18 +160,6 @@ def test_copies_of_a_worker_have_the_same_weight() -> None:
         for column in ("weight", "mean_error"):
             np.testing.assert_allclose(workers[column][copies], workers[column][copies[0]], rtol=1e-6)
     assert workers["weight"].round(4).nunique() > 4
-
-
-def test_large_crowds_are_placed_tile_by_tile_with_the_same_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    distance, known = distances(3, 7)
-    mean = PairMatrix([np.where(known > 0, (distance + distance.T) / 2, np.nan)])
-    whole, _, _ = MAS(starts=1)._scale(mean)
-    monkeypatch.setattr("allalike.methods.pairwise.mas._MAX_WHOLE_WORKERS", 6)
-    monkeypatch.setattr("allalike.methods.pairwise.mas.Whole", None)  # is not used
-    monkeypatch.setattr("allalike.methods.pairwise.mas._PRODUCTS_PER_TILE", 100)
-    tiled, _, converged = MAS(starts=1)._scale(mean)
-    assert converged
-    np.testing.assert_allclose(tiled, whole, rtol=1e-3)
 
 
 @pytest.mark.long

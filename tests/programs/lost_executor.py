@@ -21,7 +21,6 @@ from pyspark import SparkConf, SparkContext
 import allalike
 from allalike._core.blocks.block import Ties
 from allalike.engines import Memory, Spark
-from allalike.engines.spark import sources as spark_sources
 from crowds.samples import crowd
 
 if TYPE_CHECKING:
@@ -85,8 +84,7 @@ def main() -> None:
     table = pa.table(dict(zip(("worker", "task", "label"), map(list, columns), strict=True)))
     pq.write_table(table, path, row_group_size=500)
     answers = allalike.scan(path, domain="categorical")
-    spark_sources._MAX_DRIVER_BYTES = 0  # small as it is, it shall be read by the executors
-    run = Spark(partitions=8).open(answers, None, Ties())
+    run = Spark(partitions=8).open(allalike.scan(f"file://{path}", domain="categorical"), None, Ties())
     before: set[int] = set()
     while len(executors(home)) < 2:  # one alone may have read all of it on a busy machine
         time.sleep(0.05)

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 import allalike
 from allalike.cli.app import app
-from allalike.engines.spark import sources
 from allalike.errors import InputError
 from allalike.readers.formats.files import Files
 from allalike.readers.sources import open_table
@@ -168,13 +167,6 @@ def test_a_small_file_that_would_be_a_huge_table_is_refused(text: str, tmp_path:
     (tmp_path / "export.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="empty cells"):
         open_table(tmp_path / "export.csv")
-
-
-def test_executors_do_not_read_the_file_of_a_tool(written: Sheets, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_MAX_DRIVER_BYTES", 0)
-    head = ["HITId", "WorkerId", "AssignmentStatus", "Answer.q"]
-    path = written(head, ["h", "ada", "Approved", "x"], ["h", "bob", "Rejected", "y"])
-    assert sources.find_source(allalike.scan(path), None, "no such master") is None
 
 
 def test_formats_lists_every_tool_and_ending() -> None:

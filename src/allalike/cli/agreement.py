@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from allalike._core.words import count
 from allalike.cli.console import WIDTH, echo, progress_and_notes, rows, shorten, spool_input, visible
 from allalike.cli.discover import choose_labels
 from allalike.cli.gates import check_alpha, leave_if
 from allalike.cli.lists import echo_json
-from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take, write_flags
-from allalike.errors import AllalikeError, DataWarning
+from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take
 from allalike.result.messages import say_counts
 from allalike.result.summary import Summary
 
@@ -44,7 +41,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     """
     files = spool_input(files, options)
     with progress_and_notes({**options, "quiet": quiet}):
-        found, failed = _measure(choose_labels(name_answers(files, options), options["label"]), options)
+        found = _measure(choose_labels(name_answers(files, options), options["label"]), options)
         groups = list(found.values()) if isinstance(found, Mapping) else [found]
         summaries = [{**each.run.notes, **each.summary()} for each in groups]
         summary = found.summary() if isinstance(found, Mapping) else summaries[0]
@@ -56,15 +53,11 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         echo_json("agreement", summary)
     elif not quiet:
         echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(found, summary)))
-    for name, reason in failed.items():
-        echo(f"allalike: {visible(repr(name))} has no agreement. {visible(write_flags(reason))}", err=True)
-    if failed:
-        click.get_current_context().exit(2)
     leave_if(check_alpha(summary, options["fail_under"]))
 
 
-def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | Agreements, dict[str, str]]:
-    """Measure it for all answers, or for each column of labels and each group of rows; return also failures."""
+def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreements:
+    """Measure it for all answers, or for each column of labels and each group of rows."""
     from allalike.agree import agreement as run
     from allalike.agree import name_groups
     from allalike.reliability.agreement import Agreements
@@ -72,19 +65,14 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> tuple[Agreement | 
     engine = name_engine(options)
     by = name_groups(sources[0], options["by"]) if not options["per_task"] else []
     if len(sources) == 1 and not by:
-        return run(sources[0].read().per_task() if options["per_task"] else sources[0], engine=engine), {}
-    found: dict[tuple[str, ...], Agreement] = {}
-    failed: dict[str, str] = {}
-    for source in sources:
-        label = [source.columns["label"]] if len(sources) > 1 else []
-        try:
-            parts = source.split(by) if by else {(): source}
-            found |= {(*label, *values): run(part, engine=engine) for values, part in parts.items()}
-        except (AllalikeError, DataWarning) as error:
-            if not label:
-                raise
-            failed[label[0]] = str(error.args[0])
-    return Agreements((*(["label"] if len(sources) > 1 else []), *by), found), failed
+        return run(sources[0].read().per_task() if options["per_task"] else sources[0], engine=engine)
+    several = len(sources) > 1
+    found = {
+        (*([source.columns["label"]] if several else []), *values): run(part, engine=engine)
+        for source in sources
+        for values, part in (source.split(by) if by else {(): source}).items()
+    }
+    return Agreements((*(["label"] if several else []), *by), found)
 
 
 def draw_groups(summary: Mapping[str, Any]) -> list[str]:

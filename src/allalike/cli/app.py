@@ -18,7 +18,7 @@ from allalike import __version__
 from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.lists import echo_json
 from allalike.cli.options import write_flags
-from allalike.errors import AllalikeError, ColumnError, DataWarning, GoldError, InputError, OutputError, Proposal
+from allalike.errors import AllalikeError, ColumnError, DataWarning, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
 
@@ -136,28 +136,24 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
 def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None) -> NoReturn:
     """Print an error of the input or of the call with the commands that settle it, and exit."""
     typed = _typed(arguments)
-    message, commands = str(error), []
+    message = str(error)
     lines: Sequence[str] = ()
     proposals: Sequence[Proposal] = ()
-    if isinstance(error, InputError | DataWarning):
-        message, proposals = str(error.args[0]), error.proposals
     if isinstance(error, InputError):
-        lines = error.lines
-        commands = _complete(typed, error.suggestions) if isinstance(error, GoldError) and error.suggestions else []
-        commands = commands or _offer(typed, proposals)
-        if not commands and isinstance(error, ColumnError):
-            commands = ["After correcting it, run:", f"  {complete_command(typed, {})}"]
+        message, lines, proposals = str(error.args[0]), error.lines, error.proposals
     elif isinstance(error, DataWarning):
-        commands = [*_offer(typed, proposals), *_complete(typed, [("To continue anyway", {"force": True})])]
-        if not proposals and typed[0] != "update":  # which reads as the first answers were read
+        message, proposals = str(error.args[0]), (*error.proposals, Proposal({"force": True}, "continue anyway"))
+        if not error.proposals and typed[0] != "update":  # which reads as the first answers were read
             message += " (Name columns with --worker, --task and --label; --wide reads a matrix.)"
-        proposals = (*proposals, Proposal({"force": True}))
     elif isinstance(error, OutputError):
         message = _OUTPUT.sub(r"\g<0> (-o)", message)
     if isinstance(error, UnheardError):
         _stop(message, 1)
     if "--json" in typed:
         _print_json_error(typed, message, lines, proposals)
+    commands = _offer(typed, proposals)
+    if not commands and isinstance(error, ColumnError):
+        commands = ["After correcting it, run:", f"  {complete_command(typed, {})}"]
     _stop(message, 2, commands, lines=lines)
 
 
@@ -191,17 +187,6 @@ def _is_running(frame: FrameType | None) -> bool:
 
 def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
     return sys.argv[1:] if arguments is None else arguments
-
-
-def _complete(typed: Sequence[str], suggestions: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Return the command of each suggestion, below its purpose.
-
-    >>> _complete(["discover", "a.csv"], [("To continue anyway", {"force": True})])
-    ['To continue anyway:', '  allalike discover a.csv --force']
-    """
-    able = [(purpose, options) for purpose, options in suggestions if options and _has_flags(typed, options)]
-    lines = [(f"{purpose}:", f"  {complete_command(typed, options)}") for purpose, options in able]
-    return [line for pair in lines for line in pair] or _OTHERWISE
 
 
 def _has_flags(typed: Sequence[str], options: Mapping[str, Any]) -> bool:

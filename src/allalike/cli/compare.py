@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,9 @@ from allalike.cli.options import command, list_notes, name_answers, name_engine,
 from allalike.result.messages import say_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from allalike.compare import Comparison
-
-_MAX_MATRIX_METHODS = 12
-_MAX_DECIMALS = 7
 
 
 @command()
@@ -52,7 +48,8 @@ def compare(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) 
         for line in _list_notes(found):
             echo(line, err=True)
     if as_json:
-        agreement = {} if found.ranked_by == "error" else {"agreement": _list_matrices(found)}
+        pairs = {measure: found.agreement[measure].T.to_dict() for measure in ("same", "distance")}
+        agreement = {} if found.ranked_by == "error" else {"agreement": pairs}
         written = {} if path is None else {"file": str(path)}
         echo_json("compare", {**found.summary, "methods": found.rows, **agreement, **written})
     elif not quiet:
@@ -69,22 +66,19 @@ def _list_notes(found: Comparison) -> list[str]:
     ]
 
 
-def _list_matrices(found: Comparison) -> dict[str, Any]:
-    """Return how much each pair of methods agrees."""
-    return {measure: found.agreement[measure].T.to_dict() for measure in ("same", "distance")}
-
-
 def _draw(found: Comparison) -> list[str]:
     facts = found.facts
-    lines = [f"{say_counts(*facts.counts)} ({facts.domain.name} labels, distance {facts.domain.distance})."]
-    columns = {name: [row[name] for row in found.rows] for name in found.rows[0]}
-    table: dict[str, Iterable[str]] = {"method": columns["method"]}
+    title = f"{say_counts(*facts.counts)} ({facts.domain.name} labels, distance {facts.domain.distance})."
+    table: list[Sequence[object]] = []
     if found.ranked_by == "error":
         tasks = count(len(next(iter(found.distances.values()))), "task")
-        oracle = " OA knows the gold." if "oracle" in columns["verdict"] else ""
+        oracle = " OA knows the gold." if any(row["verdict"] == "oracle" for row in found.rows) else ""
         head = [f"Error against the gold of {tasks}; change and RI against UA, negative is better.{oracle}"]
-        table |= {"error": _decimals(columns["error"]), "change %": _signed(columns["change"])}
-        table |= {"RI %": _signed(columns["RI"]), "verdict": columns["verdict"]}
+        table.append(("method", "error", "change %", "RI %", "verdict", "seconds"))
+        table += [
+            (row["method"], _number(row["error"]), _signed(row["change"]), _signed(row["RI"]), row["verdict"])
+            for row in found.rows
+        ]
         tail = [
             "",
             "worse: the error is larger than that of the best, by a paired t-test at 95 %.",
@@ -95,53 +89,26 @@ def _draw(found: Comparison) -> list[str]:
             "No gold is given (--gold FILE): this is how much each method agrees with the others, on average.",
             "Methods that agree may make the same errors.",
         ]
-        table |= {"same label": _shares(columns["same"]), "distance": _decimals(columns["distance"])}
-        tail = _draw_matrix(found)
-    table["seconds"] = [f"{value:.3f}" for value in columns["seconds"]]
-    lines += [*head, "", rows([tuple(table), *zip(*table.values(), strict=True)]), *tail]
-    return [*lines, *(["", f"Not for such labels: {', '.join(facts.not_served)}."] if facts.not_served else [])]
+        table.append(("method", "same label", "distance", "seconds"))
+        table += [(row["method"], _share(row["same"]), _number(row["distance"])) for row in found.rows]
+        tail = []
+    timed = [table[0], *((*cells, f"{row['seconds']:.3f}") for cells, row in zip(table[1:], found.rows, strict=True))]
+    not_served = ["", f"Not for such labels: {', '.join(facts.not_served)}."] if facts.not_served else []
+    return [title, *head, "", rows(timed), *tail, *not_served]
 
 
-def _draw_matrix(found: Comparison) -> list[str]:
-    """Show how much each pair of methods agrees, if there is room."""
-    matrix = found.agreement[found.ranked_by]
-    if not 2 < len(matrix) <= _MAX_MATRIX_METHODS:
-        return []
-    same = found.ranked_by == "same"
-    title = "Share of tasks with the same label:" if same else "Mean distance between labels:"
-    cells = (_shares if same else _decimals)(matrix.to_numpy().ravel().tolist())
-    lines = [cells[place : place + len(matrix)] for place in range(0, len(cells), len(matrix))]
-    names = matrix.index.tolist()
-    text = rows([("", *names), *((name, *line) for name, line in zip(names, lines, strict=True))])
-    fits = max(map(len, text.splitlines())) <= shutil.get_terminal_size().columns
-    return ["", title, "", text] if fits else []
+def _number(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value
 
 
-def _is_known(value: float | None) -> bool:
-    return value is not None and not math.isnan(value)
+def _share(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
 
 
-def _signed(values: Iterable[float | None]) -> list[str]:
-    """Format percentages with their sign; zero has none.
+def _signed(value: float | None) -> str:
+    """Format a percentage with its sign; zero has none.
 
-    >>> _signed([12.34, -5.0, -1e-9, 0.0, None])
-    ['+12.3', '-5.0', '0.0', '0.0', '']
+    >>> [_signed(value) for value in (12.34, -5.0, -1e-9, None)]
+    ['+12.3', '-5.0', '0.0', '']
     """
-    return ["" if value is None else f"{value:+.1f}" if abs(value) >= 0.05 else "0.0" for value in values]
-
-
-def _shares(values: Iterable[float | None]) -> list[str]:
-    return [f"{100 * value:.1f} %" if value is not None and _is_known(value) else "" for value in values]
-
-
-def _decimals(values: Iterable[float | None]) -> list[str]:
-    """Format numbers with as many decimals as give the largest one four digits.
-
-    >>> _decimals([0.25, None, 12.5])
-    ['0.25', '', '12.50']
-    """
-    listed = list(values)
-    largest = max((value for value in listed if value is not None and _is_known(value)), default=0.0)
-    digits = max(0, 3 - math.floor(math.log10(largest))) if largest else 0
-    form = f".{digits}f" if digits <= _MAX_DECIMALS else ".3e"
-    return [f"{value:{form}}" if value is not None and _is_known(value) else "" for value in listed]
+    return "" if value is None else f"{value:+.1f}" if abs(value) >= 0.05 else "0.0"

@@ -201,7 +201,7 @@ def _write_cell(cell: Any, digits: int) -> str:
 
 
 class Bar:
-    """The progress of a run on standard error: a bar on a terminal, otherwise a line every half a minute.
+    """The progress of a run on standard error: a line that changes on a terminal, otherwise one every half a minute.
 
     For a program that runs this one (`ALLALIKE_PROGRESS=json`), each step is a line of JSON.
     """
@@ -209,47 +209,32 @@ class Bar:
     def __init__(self) -> None:
         self.stage, self.done, self.total = "", 0, 0
         self._stop = threading.Event()
-        as_json = os.environ.get("ALLALIKE_PROGRESS") == "json"
-        run = self._print_json if as_json else self._show_bar if sys.stderr.isatty() else self._print_lines
-        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread = threading.Thread(target=self._print, daemon=True)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Note the progress of the run."""
         self.stage, self.done, self.total = stage, done, total
 
-    @property
-    def _texts(self) -> tuple[str, str]:
-        """The stage, and the amount that is done."""
-        limit = "at most " if self.stage == "round" else ""
-        return visible(STAGES.get(self.stage, self.stage)), f"{self.done:,} of {limit}{self.total:,}" * bool(self.total)
-
-    def _show_bar(self) -> None:
-        if self._stop.wait(_SECONDS_WITHOUT_BAR):
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(20), TextColumn("{task.fields[count]}"))
-        with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
-            shown = progress.add_task("", count="", total=None)
-            while not self._stop.wait(0.1):
-                stage, count = self._texts
-                progress.update(shown, description=stage, completed=self.done, total=self.total or None, count=count)
-
-    def _print_lines(self) -> None:
-        begun = time.monotonic()
-        while not self._stop.wait(_SECONDS_WITHOUT_LINE):
-            stage, count = self._texts
-            if stage:
-                echo(f"Still {stage}{count and f': {count}'} ({time.monotonic() - begun:,.0f} s).", err=True)
-
-    def _print_json(self) -> None:
-        printed = None
-        while not self._stop.wait(0.1):
-            if self.stage and printed != (now := (self.stage, self.done, self.total)):
-                printed, (stage, count) = now, self._texts
-                progress = {"stage": stage, "count": count, "done": self.done, "total": self.total}
-                echo(json.dumps({"progress": progress}), err=True)
+    def _print(self) -> None:
+        as_json, terminal = os.environ.get("ALLALIKE_PROGRESS") == "json", sys.stderr.isatty()
+        interval = 0.1 if as_json or terminal else _SECONDS_WITHOUT_LINE
+        begun, last = time.monotonic(), ""
+        while not self._stop.wait(interval):
+            limit, seconds = "at most " if self.stage == "round" else "", time.monotonic() - begun
+            stage, done, total = visible(STAGES.get(self.stage, self.stage)), self.done, self.total
+            count = f"{done:,} of {limit}{total:,}" if total else ""
+            text = f"{stage}{count and f': {count}'} ({seconds:,.0f} s)"
+            if as_json:
+                text = json.dumps({"progress": {"stage": stage, "count": count, "done": done, "total": total}})
+            if not stage or text == last or (terminal and not as_json and seconds < _SECONDS_WITHOUT_BAR):
+                continue
+            last = text
+            if terminal and not as_json:
+                click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+            else:
+                echo(text if as_json else f"Still {text}.", err=True)
+        if terminal and not as_json and last:
+            click.echo("\r\x1b[K", err=True, nl=False)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

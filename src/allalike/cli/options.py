@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +134,6 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--worker": ("Column of the worker (default: inferred).", {}),
         "--task": ("Column of the task (default: inferred).", {}),
         "--label": ("Column of the label; several, or 'Answer.*', give a result for each.", _MANY),
-        "--columns": ("The three columns in short: worker=...,task=...,label=... .", {}),
         "--worker-from": ("Source of the worker, if each has a file: filename.", {}),
         "--wide": ("Matrix with one row per task ('tasks') or per worker ('workers').", {}),
         "--duplicates": (
@@ -210,14 +208,10 @@ def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
     named = {role: options[role] for role in ("worker", "task") if options[role] is not None}
-    how = {name: options[name] for name in ("domain", *READ_OPTIONS) if options[name] not in ((), None)}
-    columns = read_roles(options["columns"], "--columns", "worker=...,task=...,label=...")
+    how = {name: options[name] for name in ("domain", *READ_OPTIONS) if options.get(name) not in ((), None)}
     if options["fields"] is not None:
         how["domain"] = _name_record(options["fields"], options["domain"])
-    for role in columns:
-        if options.get(role):
-            raise OptionError(f"--columns and --{role} both name the {role}. Leave one of them out.")
-    return replace(scan(list(files), **{**how, "columns": {**columns, **named}}), choices=choices)
+    return replace(scan(list(files), **how, columns=named), choices=choices)
 
 
 def _name_record(fields: str, domain: str | None) -> Domain:
@@ -232,7 +226,7 @@ def _name_record(fields: str, domain: str | None) -> Domain:
 
 def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, Any]]:
     """Return answers, and the gold options; both are read here if every task is a problem of its own."""
-    columns = read_roles(options["gold_columns"], "--gold-columns", "task=...,label=...")
+    columns = read_roles(options["gold_columns"])
     named = {"gold_columns": columns or None, "gold_map": options["gold_map"]}
     if not options["per_task"]:
         return source, {"gold": options["gold"], **named}
@@ -265,17 +259,17 @@ def find_typed() -> tuple[str, ...]:
     return tuple(word for word in typed if word not in ("--json", "-q", "--quiet"))
 
 
-def read_roles(columns: str | None, flag: str, form: str) -> dict[str, str]:
-    """Parse worker=...,task=...,label=... .
+def read_roles(columns: str | None) -> dict[str, str]:
+    """Parse the columns of gold labels.
 
-    >>> read_roles("worker=who, label=what", "--columns", "worker=...,task=...,label=...")
-    {'worker': 'who', 'label': 'what'}
+    >>> read_roles("task=photo, label=what")
+    {'task': 'photo', 'label': 'what'}
     """
     pairs = {}
     for part in re.split(r",(?=\s*\w+\s*=)", columns) if columns else ():  # names may have commas
         role, equals, name = part.partition("=")
         if not equals:
-            raise OptionError(f"{flag} is {columns!r}. Write it as {form} .")
+            raise OptionError(f"--gold-columns is {columns!r}. Write it as task=...,label=... .")
         pairs[role.strip()] = name.strip()
     return pairs
 
@@ -302,16 +296,12 @@ def dress(remark: Remark) -> str:
     r"""Format a message with its flag.
 
     >>> dress(Remark("Detected: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
-    "Detected: 'who' is the worker (--columns 'worker=who,task=a b')."
+    "Detected: 'who' is the worker (--worker who --task 'a b')."
     >>> dress(Remark("Copies: ada b, bob (screening=False counts each).", names=["ada b", "bob"]))
     'Copies: ada\x00b, bob (--no-screening counts each).'
     """
     said = visible(write_flags(remark.sentence))
     for name in (*remark.names, *remark.words):
         said = said.replace(visible(name), keep_whole(name))
-    if not remark.option:
-        return said
-    flag = write_flag(remark.option, remark.value)
-    if isinstance(remark.value, dict):
-        flag = f"--{remark.option} {shlex.quote(','.join(f'{role}={name}' for role, name in remark.value.items()))}"
-    return f"{said.removesuffix('.')} ({visible(flag)})."
+    flag = f" ({visible(write_flag(remark.option, remark.value))})." if remark.option else ""
+    return f"{said.removesuffix('.')}{flag}" if flag else said

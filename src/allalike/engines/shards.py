@@ -220,7 +220,7 @@ class Cuts:
 
     def __call__(self, piece: Piece) -> list[Piece]:
         """Cut a piece into ranges."""
-        places = [bisect_left(_Lazy(piece.tasks), task) for task in self.tasks]
+        places = [bisect_left(range(len(piece.tasks)), task, key=piece.tasks.__getitem__) for task in self.tasks]
         bounds = [0, *places, len(piece.tasks)]
         return [_part(piece, np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
 
@@ -250,16 +250,3 @@ def in_order(pieces: list[Piece]) -> Piece:
 def _part(piece: Piece, rows: npt.NDArray[Any]) -> Piece:
     found = {name: array[rows] for name, array in piece.found.items()}
     return Piece(piece.tasks.take(rows), piece.answers[rows], found)
-
-
-class _Lazy:
-    """Ids of which `bisect` looks at single ones."""
-
-    def __init__(self, values: Values) -> None:
-        self._values = values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, index: int) -> Any:
-        return self._values[index]

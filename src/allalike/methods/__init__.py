@@ -11,8 +11,6 @@ from allalike.methods.fit import Fit as Fit
 if TYPE_CHECKING:
     from allalike.methods.auto import Auto as Auto
     from allalike.methods.bwa import BWA as BWA
-    from allalike.methods.catd import CATD as CATD
-    from allalike.methods.crh import CRH as CRH
     from allalike.methods.dawid_skene import DS as DS
     from allalike.methods.dawid_skene import DS1 as DS1
     from allalike.methods.dawid_skene import IBCC as IBCC
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from allalike.methods.ibp import IBP as IBP
     from allalike.methods.kde import KDE as KDE
     from allalike.methods.label_aggregation import LA as LA
+    from allalike.methods.losses import CATD as CATD
+    from allalike.methods.losses import CRH as CRH
     from allalike.methods.mace import MACE as MACE
     from allalike.methods.oracle import OA as OA
     from allalike.methods.pairwise.eigenvector import EVD as EVD
@@ -46,8 +46,8 @@ METHODS: Registry[Method] = Registry(
         "P-TD-AK": "proximity:PTDAK",
         "iP-TD": "proximity:IPTD",
         "D-TD": "proximity:DTD",
-        "CRH": "crh:CRH",
-        "CATD": "catd:CATD",
+        "CRH": "losses:CRH",
+        "CATD": "losses:CATD",
         "GTM": "gtm:GTM",
         "KDE": "kde:KDE",
         "DS": "dawid_skene:DS",

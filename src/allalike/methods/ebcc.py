@@ -35,13 +35,13 @@ from allalike.methods.steps.ballots import (
     add_up,
     cells_of,
     count,
+    draw_subtypes,
     keep_cells,
     softmax,
     sum_tasks,
     take_most_probable,
     vote_shares,
 )
-from allalike.methods.steps.draws import draw_subtypes
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties

@@ -36,8 +36,7 @@ from allalike._core.system.memory import free_memory
 from allalike.errors import TooLargeError
 from allalike.methods.dawid_skene import ClassMethod, expected_logs
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.ballots import sum_tasks
-from allalike.methods.steps.draws import draw_evenly
+from allalike.methods.steps.ballots import draw_evenly, sum_tasks
 from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: 
     """Return the words of a command with further options, as they are typed behind the name of the program."""
     flags = find_flags(options)
     kept: list[str] = []
-    words = iter(_without_roles(arguments, options.get("columns", {})))
+    words = iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
         if name not in flags:
@@ -46,15 +46,6 @@ def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: 
     listed = [part for flag, values in shown.items() for value in values for part in _written(flag, value)]
     end = kept.index("--") if "--" in kept else len(kept)  # after which there are no flags
     return [*kept[:end], *listed, *kept[end:]]
-
-
-def _without_roles(arguments: Sequence[str], roles: Mapping[str, Any]) -> list[str]:
-    """Take roles out of ``--columns``, for they are named by flags of their own."""
-    kept = list(arguments)
-    for place in [place for place, word in enumerate(kept[:-1]) if roles and word == "--columns"][::-1]:
-        parts = [part for part in kept[place + 1].split(",") if part.partition("=")[0].strip() not in roles]
-        kept[place : place + 2] = ["--columns", ",".join(parts)] if parts else []
-    return kept
 
 
 def write_flag(option: str, value: Any) -> str:

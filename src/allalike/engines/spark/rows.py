@@ -80,7 +80,6 @@ class Digest:
     whole_numbers: dict[str, bool] = field(default_factory=lambda: {"task": True, "label": True})
     first_text: FirstText | None = None
     numeric: bool = False
-    remarks: list[str] = field(default_factory=list)
 
 
 def route_frame(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
@@ -90,24 +89,11 @@ def route_frame(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.Re
     context = TaskContext.get()
     assert context is not None
     unread = iter(batches)
-    for partition, data in _route(context.partitionId(), (_split(batch, plan) for batch in unread), plan, []):
+    for partition, data in _route(context.partitionId(), (_split(batch, plan) for batch in unread), plan):
         columns = [pa.array([partition], pa.int32()), pa.array([data], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["partition", "data"])
     for _ in unread:  # a worker that leaves records unread is ended by Spark
         pass
-
-
-def route_file(number: int, scans: Iterable[bytes], plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """Read a file as in memory, and turn its rows into records."""
-    for scan in scans:
-        remarks: list[str] = []
-        yield from _route(number, _read_file(pickle.loads(scan), remarks), plan, remarks)  # nosec B301 # sent by this run
-
-
-def _read_file(scan: Any, remarks: list[str]) -> Iterator[Batch]:
-    stream = scan.stream()
-    yield from stream.batches()
-    remarks += stream.notes.get("remarks", [])
 
 
 def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
@@ -124,7 +110,7 @@ def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
     return made
 
 
-def _route(number: int, batches: Iterable[Batch], plan: Plan, remarks: list[str]) -> Iterator[tuple[int, bytes]]:
+def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks of all rows of an input, and last its digest, or what is wrong with it."""
     router = _Router(number, plan)
     result: Any = router.digest
@@ -132,7 +118,6 @@ def _route(number: int, batches: Iterable[Batch], plan: Plan, remarks: list[str]
         for batch in join_batches(batches):
             yield from router.route(batch)
         router.finish()
-        router.digest.remarks += remarks
     except AllalikeError as error:
         result = error
     yield plan.n_partitions, pack(result)
@@ -294,7 +279,6 @@ class InputFacts:
     numeric: bool
     first_text: FirstText | None
     before: dict[int, int]
-    remarks: tuple[str, ...] = ()
 
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
@@ -334,7 +318,6 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
         numeric=any(digest.numeric for digest in used),
         first_text=first_text,
         before=before,
-        remarks=tuple(dict.fromkeys(remark for digest in known for remark in digest.remarks)),
     )
 
 

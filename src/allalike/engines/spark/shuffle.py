@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from allalike._core.system.processes import unpack
 from allalike.answers.cleaning import blank_error, zero_error
 from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
-from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_file, route_frame
+from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_frame
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
 
@@ -34,64 +34,14 @@ if TYPE_CHECKING:
 
 _MANY_NUMBERS = np.arange(1 << 10)
 _MAX_SHOWN_LABELS = 1 << 19  # of the first rows, where there are many different ones
-_PARTITION_BYTES = 1 << 24  # of files whose rows go to one partition, about
+_PARTITION_BYTES = 1 << 24  # of a data frame whose rows go to one partition, about
 _PARTITIONS_PER_CORE = 4  # where it is not known how many rows there are
 _MAX_PARTITIONS = 1 << 12
+_UNKNOWN_BYTES = 1 << 50  # what Spark says of a data frame whose size it does not know, or more
 _CLUSTER_PARTITION_ANSWERS = 1 << 20  # unless there are few cores
 _LOCAL_PARTITION_ANSWERS = 1 << 23
 _PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are small beside the blocks
 _MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
-
-
-class Inputs(Protocol):
-    """What executors read."""
-
-    @property
-    def context(self) -> SparkContext:
-        """Where they are."""
-
-    @property
-    def n_bytes(self) -> int | None:
-        """About how many bytes there are, if that is known."""
-
-    def route(self, plan: Plan) -> RDD[Any]:
-        """Turn all rows into records."""
-
-
-@dataclass(frozen=True)
-class FrameInputs:
-    """A data frame, of which Spark hands over batches of rows."""
-
-    frame: DataFrame
-
-    @property
-    def context(self) -> SparkContext:
-        """That of its session."""
-        return self.frame.sparkSession.sparkContext
-
-    @property
-    def n_bytes(self) -> int | None:
-        """What Spark knows of it."""
-        size = int(self.frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
-        return size if size < 1 << 50 else None
-
-    def route(self, plan: Plan) -> RDD[Any]:
-        """Each partition is an input."""
-        return self.frame.mapInArrow(partial(route_frame, plan=plan), SCHEMA).rdd
-
-
-@dataclass(frozen=True)
-class FileInputs:
-    """Files that all machines see under one path: each is read by one executor, as it is read in memory."""
-
-    context: SparkContext
-    n_bytes: int
-    scans: list[bytes]
-
-    def route(self, plan: Plan) -> RDD[Any]:
-        """Each file is an input."""
-        inputs = self.context.parallelize(self.scans, len(self.scans))
-        return inputs.mapPartitionsWithIndex(partial(route_file, plan=plan))
 
 
 @dataclass(frozen=True)
@@ -99,36 +49,37 @@ class SparkSource:
     """Answers that Spark can read."""
 
     scan: Scan
-    inputs: Inputs
+    frame: DataFrame
     plan: Plan
     guessed: dict[str, str]
-    notes: dict[str, Any] = field(default_factory=dict)
 
     def read(self, partitions: int | None) -> ShuffledRows:
         """Read everything, and send each row to the partition of its task."""
-        with clear_errors(self.inputs.context), without_warnings():
-            n_partitions = partitions or _choose_partitions(self.inputs)
+        with clear_errors(self.frame.sparkSession.sparkContext), without_warnings():
+            n_partitions = partitions or _choose_partitions(self.frame)
             plan = replace(
                 self.plan,
                 n_partitions=n_partitions,
                 cleaning=replace(self.scan.cleaning, missing="drop"),  # whether they are refused is known at the end
                 na=self.scan.list_na(written=self.plan.text),
             )
-            chunks, facts = _shuffle(self.inputs, plan)
+            chunks, facts = _shuffle(self.frame, plan)
         _check(facts, self.scan)
         return ShuffledRows(self, chunks, plan, facts)
 
 
-def _choose_partitions(inputs: Inputs) -> int:
-    """Choose to how many partitions rows go; of data frames Spark may not know how large they are."""
-    size, cores = inputs.n_bytes, inputs.context.defaultParallelism
-    wanted = max(cores, size // _PARTITION_BYTES) if size is not None else _PARTITIONS_PER_CORE * cores
+def _choose_partitions(frame: DataFrame) -> int:
+    """Choose to how many partitions rows go; Spark may not know how large a data frame is."""
+    size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    wanted = max(cores, size // _PARTITION_BYTES) if size < _UNKNOWN_BYTES else _PARTITIONS_PER_CORE * cores
     return min(_MAX_PARTITIONS, wanted)
 
 
-def _shuffle(inputs: Inputs, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts]:
+def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts]:
     """Send rows to their partitions, and learn what is true of all."""
-    chunks: RDD[on_executors.Record] = inputs.route(plan).partitionBy(plan.n_partitions + 1, int)
+    rows = frame.mapInArrow(partial(route_frame, plan=plan), SCHEMA).rdd
+    chunks: RDD[on_executors.Record] = rows.partitionBy(plan.n_partitions + 1, int)
     (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
     if isinstance(told, AllalikeError):
         raise told
@@ -159,14 +110,8 @@ class ShuffledRows:
     @property
     def notes(self) -> dict[str, Any]:
         """What was guessed about columns, and how many rows were dropped."""
-        guessed, notes = self.source.guessed, self.source.notes
-        remarks = [*notes.get("remarks", ()), *self.facts.remarks]
-        return {
-            **notes,
-            **({"remarks": remarks} if remarks else {}),
-            "guessed": {**({"columns": guessed} if guessed else {}), **notes.get("guessed", {})},
-            **self.facts.dropped.notes(self.facts.n_read),
-        }
+        guessed = {"columns": self.source.guessed} if self.source.guessed else {}
+        return {"guessed": guessed, **self.facts.dropped.notes(self.facts.n_read)}
 
     def guess(self) -> Domain:
         """Return the domain as it was given, or guess it."""

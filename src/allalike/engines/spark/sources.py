@@ -1,8 +1,7 @@
 """Sources: how Spark can read answers where they are, in data frames, tables, and files of text or Parquet.
 
-Files that all machines see under one path are read by executors as they are read in memory, each by one of them. Spark
-itself reads data frames, tables and addresses. Small files of this machine, and all other kinds of answers, are not
-for the executors: they are read here.
+Spark itself reads data frames, tables and addresses. Files of this machine, and all other kinds of answers, are read
+here.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from urllib.parse import unquote
 
 from allalike._core.system.addresses import find_address
 from allalike.engines.spark.rows import ROLES, Plan
-from allalike.engines.spark.session import find_context, find_reason, find_session
-from allalike.engines.spark.shuffle import FileInputs, FrameInputs, SparkSource
+from allalike.engines.spark.session import find_reason, find_session
+from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.endings import ENDINGS
@@ -26,12 +25,8 @@ from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
 from allalike.readers.reshaping.parts import has_parts
-from allalike.readers.sources import open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
     from allalike.readers import Scan
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
 _TOOL_ENDINGS = (".soi", ".toc", ".toi", ".cat", ".xml", ".ann")
 _MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
-_MAX_DRIVER_BYTES = 1 << 22  # of files of this machine, which the driver reads sooner than Spark begins
 
 
 def find_source(source: Scan, session: Any, master: str | None) -> SparkSource | None:
@@ -47,7 +41,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
     given = source.source
     if source.domain is not None and source.domain.pictures and source.domain.pictures.splits:
         return None
-    start, begin = partial(find_session, session, master), partial(find_context, session, master)
+    start = partial(find_session, session, master)
     if type(given).__module__.startswith("pyspark."):
         return _open_given(source, given)
     names = given if isinstance(given, list | tuple) else [given]
@@ -58,7 +52,7 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
         return None  # rows of a database are read here
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
-        return None if source.wide is not None else _open_local(source, begin, paths)
+        return None  # files of this machine are read here, and sent
     if source.wide is not None:
         raise UnsupportedError(
             f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_MAKE_IT_LONG}"
@@ -112,7 +106,7 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
     rows = numbered.select(*_select_from(names, picked, compared))
     scan = source if len(table.names) == len(names) else replace(source, domain=source.kind(table))
-    return SparkSource(scan, FrameInputs(rows), Plan(text=text, compared=compared), guessed)
+    return SparkSource(scan, rows, Plan(text=text, compared=compared), guessed)
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
@@ -137,35 +131,6 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
     except AnalysisException as error:
         raise InputError(f"There is no file {name}, and Spark has no table of this name.") from error
     return _open_frame(source, frame, f"The table {name}")
-
-
-def _open_local(source: Scan, begin: Callable[[], SparkContext], paths: list[str]) -> SparkSource | None:
-    """Have executors read files of this machine, which all of them must see, one each; nothing if this does not do."""
-    listed = [inner for path in paths for inner in _list_files(path)]
-    if source.worker_from is not None:
-        return None
-    scan = replace(source, source=listed)
-    table, plain = scan.open(), open_table(listed, source)
-    parts = plain.parts or (plain,)
-    if (
-        source.has_fields(table.names, table.where)
-        or table.stream is None
-        or table.names != plain.names  # which all files make together
-        or len({part.text for part in parts}) > 1
-        or sum(map(_count_bytes, parts)) <= _MAX_DRIVER_BYTES
-    ):
-        return None
-    picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.duplicates, source.domain) or scan.opened()[0].stream is None:
-        return None
-    from pyspark import cloudpickle  # which sends also functions of the user
-
-    suited = replace(source.suited(table), columns=picked)
-    where = [os.path.abspath(part.where) for part in parts]  # noqa: PTH100
-    scans = [cloudpickle.dumps(replace(suited, source=path)) for path in where]  # type: ignore[no-untyped-call]
-    inputs = FileInputs(begin(), sum(map(_count_bytes, parts)), scans)
-    notes = {"guessed": dict(table.guessed)}
-    return SparkSource(source.suited(table), inputs, Plan(text=table.text), guessed, notes)
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
@@ -209,19 +174,6 @@ def _read_text(session: SparkSession, paths: list[str], delimiter: str) -> DataF
 def _ending(path: str) -> str | None:
     suffixes = [suffix.lower() for suffix in Path(path.rstrip("/")).suffixes if suffix.lower() != ".gz"]
     return suffixes[-1] if suffixes and suffixes[-1] in _DELIMITERS else None
-
-
-def _list_files(path: str) -> list[str]:
-    """Return the files of a folder into which Spark has written, or else the path."""
-    folder = Path(path)
-    if not folder.is_dir() or _ending(path) is None:
-        return [path]
-    inside = sorted(str(file) for file in folder.iterdir() if file.is_file() and file.name[0] not in "._")
-    return inside or [path]
-
-
-def _count_bytes(part: Any) -> int:
-    return Path(part.where).stat().st_size
 
 
 def _escape(path: str) -> str:

@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
 _BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
-_MAX_WHOLE_WORKERS = 85  # whose matrices are multiplied whole; more go tile by tile
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
 _DISTANCE_DIGITS = 9
 _MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
@@ -73,8 +72,7 @@ class ScalingPosterior:
     The variables of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
     root of diff, and the root of sigma - least_sigma. So they have no bounds.
 
-    >>> pair = np.array([[0.0, 1.0], [1.0, 0.0]])
-    >>> posterior = ScalingPosterior(Whole(pair, pair), dim=1)
+    >>> posterior = ScalingPosterior(Distances(np.array([[np.nan, 1.0], [1.0, np.nan]])), dim=1)
     >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]))
     >>> value.round(4), gradient.shape
     (array([1.2438]), (1, 6))
@@ -255,9 +253,7 @@ def _sorted(mean: PairMatrix, unit: float) -> tuple[Distances, npt.NDArray[np.in
     distance = mean.whole(scaled, order)
     held = numbers(distance)
     held += _MIN_DISTANCE - np.nanmin(held)
-    if mean.size > _MAX_WHOLE_WORKERS:
-        return Tiled(distance), order, key[order]
-    return Whole(np.nan_to_num(distance, nan=0.0), (~np.isnan(distance)).astype(np.float64)), order, key[order]
+    return Distances(distance), order, key[order]
 
 
 def _scaled(distance: Floats, unit: float) -> Floats:
@@ -284,9 +280,8 @@ def _shared(size: Floats, key: Floats) -> Floats:
 
 # Scaling: the distances of points in space, compared with the distances that they should have.
 #
-# `Whole` compares several sets of few points at once, with whole matrices; `Tiled` many points, one set after the other
-# and tile by tile: all that is computed on the way stays in the cache, and no library of linear algebra starts threads,
-# which for matrices of a few hundred rows wait for each other ten times as long as they work.
+# One set of points is compared after the other, tile by tile: what is computed on the way stays in the cache, and no
+# library of linear algebra starts threads, which would wait for each other ten times as long as they work.
 
 
 class Misfit(NamedTuple):
@@ -309,65 +304,12 @@ class Moments(NamedTuple):
     variance: Floats
 
 
-class Distances(Protocol):
-    """The distances that points should have."""
-
-    @property
-    def size(self) -> int:
-        """Number of points."""
-
-    @property
-    def moments(self) -> Moments:
-        """What the distances of each point are like."""
-
-    def misfit(self, e: Floats) -> Misfit:
-        """Compare sets of points with the distances."""
-
-
 @dataclass(frozen=True)
-class Whole:
-    """A matrix of distances, and one with 1 where they are known and 0 elsewhere.
+class Distances:
+    """The distances that points should have: an array in which NaN is unknown, or a sparse matrix of the known ones.
 
-    >>> whole = Whole(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]))
-    >>> whole.misfit(np.array([[[0.0], [2.0]]]))
-    Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
-            [-1.]]]))
-    """
-
-    distance: Floats
-    known: Floats
-
-    @property
-    def size(self) -> int:
-        """Number of points."""
-        return len(self.distance)
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Moments of the distances of each point."""
-        known = self.known.sum(axis=1)
-        least = np.maximum(known, 1.0)
-        mean = (self.distance * self.known).sum(axis=1) / least
-        variance = (self.known * np.square(self.distance - mean[:, None])).sum(axis=1) / least
-        return Moments(known, mean, variance)
-
-    def misfit(self, e: Floats) -> Misfit:
-        """Compare all points with all others."""
-        gram = e @ e.transpose(0, 2, 1)
-        norm = np.einsum("rii->ri", gram)
-        length = np.sqrt(np.maximum(norm[:, :, None] + norm[:, None, :] - 2 * gram, _MIN_SQUARED_DISTANCE))
-        rest = (self.distance - length) * self.known
-        total = np.einsum("rij,rij->r", rest, rest) / 2
-        pull = rest / length
-        return Misfit(norm, total, pull @ e - pull.sum(axis=2)[:, :, None] * e)
-
-
-@dataclass(frozen=True)
-class Tiled:
-    """Distances in an array in which NaN is unknown, or in a sparse matrix of the known ones.
-
-    >>> tiled = Tiled(np.array([[np.nan, 3.0], [3.0, np.nan]]))
-    >>> tiled.misfit(np.array([[[0.0], [2.0]]]))
+    >>> distances = Distances(np.array([[np.nan, 3.0], [3.0, np.nan]]))
+    >>> distances.misfit(np.array([[[0.0], [2.0]]]))
     Misfit(norm=array([[0., 4.]]), total=array([1.]), pull=array([[[ 1.],
             [-1.]]]))
     """

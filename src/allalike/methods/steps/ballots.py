@@ -25,6 +25,7 @@ from allalike._core.blocks.block import (
     find_answer_weights,
     sum_by,
 )
+from allalike._core.columns.hashes import mix
 from allalike._core.late import sparse
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
@@ -188,3 +189,31 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     task, label = np.nonzero(probability >= best[:, None] * (1 - TOLERANCE))
     chosen, tied = pick(block, task, label, ties)
     return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
+
+
+# Draws that depend on nothing but ids and seeds: the same on every engine, for every order of rows.
+
+_HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
+
+
+def draw_evenly(ids: Array, seed: tuple[int, int], size: int) -> Floats:
+    """Draw so many numbers between 0 and 1 for each hash of an id, by the seed and the number of the start.
+
+    >>> draw_evenly(np.array([5, 6], np.uint64), (0, 1), 3).round(2).tolist()
+    [[0.28, 0.0, 0.63], [0.93, 0.63, 0.0]]
+    """
+    salt = mix(np.array([seed[0] % (1 << 64)], np.uint64))
+    cells = mix(np.arange(size, dtype=np.uint64) + np.uint64(1 + seed[1] * size))
+    bits = mix(mix(ids ^ salt)[:, None] ^ cells) >> np.uint64(11)
+    return np.asarray((bits + 0.5) / _HASH_STEPS, np.float64)
+
+
+def draw_subtypes(task_hash: Array, seed: tuple[int, int], shape: tuple[int, int]) -> Floats:
+    """Draw from Dirichlet(1, ..., 1), for each task and class, by hashes of the task, the seed and the start.
+
+    >>> draw_subtypes(np.array([5, 6], np.uint64), (0, 1), (1, 3)).round(2).tolist()
+    [[[0.03, 0.96, 0.01]], [[0.0, 0.01, 0.99]]]
+    """
+    drawn = -np.log(draw_evenly(task_hash, seed, shape[0] * shape[1])).reshape(-1, *shape)
+    shares: Floats = drawn / drawn.sum(axis=2, keepdims=True)
+    return shares

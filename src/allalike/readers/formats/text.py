@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.values import shorten
 from allalike._core.late import late_pattern, pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
+from allalike._core.words import count
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, open_for_threads, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
@@ -43,9 +45,7 @@ _UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes o
 _SCORED_ROWS, _DECIMAL_ROWS, _FIRST_ROWS = 200, 1000, 10_000
 _BATCH_ROWS = 1 << 13  # more would be kept for several rounds of garbage collection
 _MOST_BROKEN = 10_000  # this many fields with several lines are looked at
-_SHOWN = 60
 _DELIMITERS = (",", "\t", ";", "|", " ")
-_MARK_NAMES = {"\t": "a tab", " ": "a blank"}
 _SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
 _OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # as Arrow has it
 _DECIMAL_COMMA = late_pattern(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
@@ -140,9 +140,7 @@ def describe_above(above: Sequence[Row], where: str) -> list[str]:
     rows = list(filter(None, map(_filled, above)))
     if not rows:
         return []
-    text = " ".join(rows[0])
-    shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return [f"Left out of {where}: {len(rows)} row{'s' * (len(rows) > 1)} above the header ({shown!r})."]
+    return [f"Left out of {where}: {count(len(rows), 'row')} above the header ({shorten(' '.join(rows[0]))})."]
 
 
 def _filled(row: Row) -> Row:
@@ -380,7 +378,12 @@ class _Text:
                 for row, (fields, line, _) in enumerate(chunk, start=n_rows + 1):
                     which = f"row {row:,} (line {self.dialect.skip + line:,})" if len(fields) != width else ""
                     if any(field.strip() for field in fields[width:]):
-                        raise _too_long(f"{where}: {which}", fields, width, self.dialect.delimiter)
+                        shown = shorten(self.dialect.delimiter.join(fields))
+                        raise InputError(
+                            f"{where}: {which} has {len(fields)} fields, but there are {width} columns: {shown}."
+                            " Perhaps a quote is missing, a field with a separator in it has no quotes around it, or"
+                            " the first column has no name in the header."
+                        )
                     if len(fields) < width:
                         short.append(which)
                 rows = [fields for fields, _, _ in chunk[max(before - n_rows, 0) :]]
@@ -450,15 +453,6 @@ def _take_records(records: Iterator[Record], where: str, before: int) -> list[Re
         row = before + len(taken)
         raise InputError(f"{where} cannot be read as text with columns: {error}, behind row {row:,}.") from error
     return taken
-
-
-def _too_long(which: str, fields: Row, width: int, delimiter: str) -> InputError:
-    text, mark = delimiter.join(fields), _MARK_NAMES.get(delimiter, repr(delimiter))
-    return InputError(
-        f"{which} has {len(fields)} fields, but there are {width} columns:"
-        f" {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'!r}. Perhaps a quote is missing, a field with {mark}"
-        " in it has no quotes around it, or the first column has no name in the header."
-    )
 
 
 def check_quotes(
