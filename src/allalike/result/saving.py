@@ -19,7 +19,8 @@ from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.result.flags import flag_columns, put_flagged_first
-from allalike.result.saved import FORMAT, STATE, SUMMARY, SavedAs, find_date, write_call
+from allalike.result.saved import FORMAT, STATE, SUMMARY, find_date, write_call
+from allalike.result.saved import SavedAs as SavedAs
 from allalike.result.summaries import group_columns
 from allalike.result.summary import name_schema
 from allalike.result.tables import (
