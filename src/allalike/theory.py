@@ -15,17 +15,22 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
 __all__ = [
+    "aitken_error_bound",
     "cloned_disparity",
+    "cosine_to_squared",
     "deviation_chance",
     "disparity_bounds",
     "distance_to_mean",
+    "expected_agreement",
     "expected_disparity",
     "expected_disparity_one_coin",
     "gaussian_moments",
     "hammer_spammer_conditions",
     "hammer_spammer_gap",
+    "inverse_bounds",
     "mallows_swaps",
     "metric_disparity_bounds",
+    "metric_fault_bounds",
     "sample_size",
     "separates",
     "weight_shift",
@@ -80,6 +85,17 @@ def _plain(values: Any) -> Any:
 
 
 # Identities: what disparities are in other words.
+
+
+def cosine_to_squared(cosine: N) -> N:
+    """Return 2 (1 - cos), the squared distance of two vectors of length one.
+
+    So workers ordered by their average cosine with the others are ordered by disparity, the other way round.
+
+    >>> cosine_to_squared(0.5)
+    1.0
+    """
+    return 2 * (1 - _as_numbers(cosine, "cosine", least=-1, most=1))
 
 
 def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
@@ -177,6 +193,21 @@ def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2
     return mean_fault + (1 - classes / (classes - 1) * mean_fault) * fault
 
 
+def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -> N:
+    """Return p_i p + (1 - p_i)(1 - p) / (k-1), how often a worker says what another one says.
+
+    With two classes this is the identity of Kurvers et al. (2019). It is one less the expected disparity.
+
+    >>> expected_agreement(0.75, 0.5)
+    0.5
+    >>> 1 - expected_disparity_one_coin(0.25, 0.5)
+    0.5
+    """
+    check_number(classes, "classes", least=2, whole=True)
+    p, q = _as_numbers(accuracy, "accuracy", most=1), _as_number(mean_accuracy, "mean_accuracy", most=1)
+    return p * q + (1 - p) * (1 - q) / (classes - 1)
+
+
 def mallows_swaps(phi: float, items: int) -> Floats:
     """Return how likely Mallows noise swaps each pair of items, pairs (1, 2), (1, 3), ..., (2, 3), ...
 
@@ -253,6 +284,19 @@ def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
     low: N = _plain(np.maximum(np.expand_dims(fault, -1), others).mean(axis=-1))
     high: N = fault + float(others.mean())
     return low, high
+
+
+def metric_fault_bounds(disparity: N) -> tuple[N, N]:
+    """Return pi_i / 2 and pi_i, between which the fault of a worker lies who is no better than the mean.
+
+    It holds where both bounds of `metric_disparity_bounds` do. Workers better than the mean are at most pi_i from the
+    truth as well, but may be closer than half of that.
+
+    >>> metric_fault_bounds(3.0)
+    (1.5, 3.0)
+    """
+    disparity = _as_numbers(disparity, "disparity")
+    return disparity / 2, disparity
 
 
 # Separation: when the disparity of a bad worker is sure to be greater than that of a good one (squared distances).
@@ -505,6 +549,40 @@ def _inner(own: Floats, theirs: Floats) -> Floats:
 
 
 # Aitken's weights 1 / f with faults that are only nearly right: each within a share delta of the true one.
+
+
+def inverse_bounds(delta: float) -> tuple[float, float]:
+    """Return 1 - delta and 1 + 2 delta, between which f / f-hat lies if f-hat is within (1 -+ delta) f.
+
+    It needs delta <= 1/2 (in print 1): for more, 1 / (1 - delta) is greater than 1 + 2 delta.
+
+    >>> inverse_bounds(0.25)
+    (0.75, 1.5)
+    """
+    delta = _as_number(delta, "delta", most=0.5)
+    return 1 - delta, 1 + 2 * delta
+
+
+def aitken_error_bound(error: float, delta: float, largest: float) -> float:
+    """Return error + 50 delta s^2, which bounds the mean squared error of the weighted mean with estimated faults.
+
+    It needs delta <= 1/2, and a truth that is no larger in size than the largest answer. It is very loose:
+    `weight_shift` gives a bound that needs neither.
+
+    Parameters
+    ----------
+    error
+        The mean squared error of the weighted mean with the true faults.
+    delta
+        By which share the estimated faults may be off.
+    largest
+        The largest size of an answer, s.
+
+    >>> aitken_error_bound(1.0, 0.01, 2.0)
+    3.0
+    """
+    error, largest = _as_number(error, "error"), _as_number(largest, "largest")
+    return error + 50 * _as_number(delta, "delta", most=0.5) * largest * largest
 
 
 def weight_shift(delta: float) -> float:

@@ -1,5 +1,6 @@
 """Charts show the numbers they are drawn from, in the order of a tree, and stand alone as SVG."""
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from scipy.cluster.hierarchy import linkage
+from scipy.cluster.hierarchy import ClusterNode, leaves_list, linkage, to_tree
 from scipy.spatial.distance import squareform
 
 import allalike
@@ -114,6 +115,33 @@ def test_numbers_beyond_drawing_are_drawn_all_the_same(number: float) -> None:
 def distances(n: int, seed: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     places = np.random.default_rng(seed).normal(size=(n, 3))
     return np.asarray(np.sqrt(((places[:, None] - places) ** 2).sum(axis=-1)))
+
+
+def length(apart: np.ndarray[tuple[int, int], np.dtype[np.float64]], order: list[int]) -> float:
+    return float(sum(apart[one, other] for one, other in itertools.pairwise(order)))
+
+
+def orders(tree: ClusterNode) -> list[list[int]]:
+    """List all orders of the leaves of a tree."""
+    if tree.left is None or tree.right is None:
+        return [[tree.id]]
+    both = list(itertools.product(orders(tree.left), orders(tree.right)))
+    return [*(one + other for one, other in both), *(other + one for one, other in both)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_of_all_orders_of_the_tree_is_found(seed: int) -> None:
+    apart = distances(8, seed)
+    order = order_leaves(apart).tolist()
+    possible = orders(to_tree(linkage(squareform(apart), "average")))
+    assert order in possible
+    assert length(apart, order) == pytest.approx(min(length(apart, each) for each in possible))
+
+
+def test_no_library_finds_a_better_one() -> None:
+    apart = distances(60, 0)
+    theirs = leaves_list(linkage(squareform(apart), "average", optimal_ordering=True)).tolist()
+    assert length(apart, order_leaves(apart).tolist()) <= length(apart, theirs) + 1e-9
 
 
 def test_whom_the_tree_joins_stands_together() -> None:

@@ -242,7 +242,7 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
     assert any(line.startswith("Correlated errors: ") and "gpt and gpt-4" in line for line in said)
     tables = {table["name"]: table["columns"] for table in content["panel"]["tables"]}
     assert list(tables) == ["judges", "coverage", "pairs", "sizes"]
-    assert tables["judges"][1] == {"title": "answers", "numbers": [150] * 5}
+    assert tables["judges"][1] == {"title": "Answers", "numbers": [150] * 5}
     assert [len(members) for members in tables["sizes"][1]["people"]] == [1, 2, 3, 4, 5]
     assert "pairs" in content["charts"]
 

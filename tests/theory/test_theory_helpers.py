@@ -80,13 +80,14 @@ def test_expected_disparity_of_rankings_is_that_of_all_pairs_of_rankings() -> No
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_one_coin_disparity(classes: int) -> None:
+def test_one_coin_disparity_and_agreement(classes: int) -> None:
     faults = np.array([0.05, 0.3, 0.5, 0.9])
     answers = draw_one_coin(np.arange(100_000) % classes, faults, seed=classes, classes=classes)
     for i, fault in enumerate(faults):
         same = (np.delete(answers, i, axis=0) == answers[i]).mean(axis=0)
         mu = without(faults, i).item()
         near(1 - same, theory.expected_disparity_one_coin(fault, mu, classes=classes))
+        near(same, theory.expected_agreement(1 - fault, 1 - mu, classes=classes))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -211,3 +212,6 @@ def test_metric_bounds_hold_for_symmetric_noise(metric: Any, noise: str) -> None
         low, high = theory.metric_disparity_bounds(fault[i], others)
         assert max(fault[i], others.mean()) <= low + 1e-12
         assert low * 0.97 <= disparity <= high * 1.000001
+        least, most = theory.metric_fault_bounds(disparity)
+        assert fault[i] <= most * 1.03
+        assert fault[i] * 1.000001 >= least or fault[i] < others.mean()

@@ -78,26 +78,37 @@ def aitken(answers: Floats, faults: Floats) -> Floats:
     return truth
 
 
-def test_estimated_faults_cost_no_more_than_the_weight_that_moves() -> None:
+def test_inverse_faults_are_within_their_bounds_up_to_one_half() -> None:
+    for delta in np.linspace(0, 0.5, 51):
+        low, high = theory.inverse_bounds(delta)
+        assert low <= 1 / (1 + delta)
+        assert 1 / (1 - delta) <= high + 1e-12
+    assert 1 / (1 - 0.51) > 1 + 2 * 0.51
+
+
+def test_estimated_faults_cost_no_more_than_their_bounds() -> None:
     rng = np.random.default_rng(11)
     closest = 0.0
     for _ in range(2000):
         n, m, delta = rng.integers(2, 6), rng.integers(1, 4), rng.uniform(0, 0.5)
         faults = rng.exponential(size=n) + 1e-3
         answers = rng.uniform(-1, 1, (n, m)) * rng.exponential()
-        truth = rng.uniform(-1, 1, m)
+        largest = np.abs(answers).max()
+        truth = rng.uniform(-largest, largest, m)
         guessed = faults * (1 + delta * rng.choice([-1, 1, rng.uniform(-1, 1)], n))
         best, found = square(aitken(answers, faults) - truth), square(aitken(answers, guessed) - truth)
+        assert found <= theory.aitken_error_bound(best, delta, largest)
         moved = theory.weight_shift(delta) * np.ptp(answers, axis=0).max()
         assert np.sqrt(found) <= np.sqrt(best) + moved * (1 + 1e-9)
         closest = max(closest, (np.sqrt(found) - np.sqrt(best)) / moved)
     assert closest > 0.9
 
 
-def test_the_shift_bounds_the_error_for_a_truth_beyond_all_answers_too() -> None:
+def test_the_error_bound_fails_for_a_truth_beyond_all_answers_and_the_shift_does_not() -> None:
     answers, truth, delta = np.array([[0.0], [1.0]]), np.array([1000.0]), 0.4
     best = square(aitken(answers, np.ones(2)) - truth)
     found = square(aitken(answers, np.array([0.6, 1.4])) - truth)
+    assert found > theory.aitken_error_bound(best, delta, 1.0)
     assert np.sqrt(found) <= np.sqrt(best) + theory.weight_shift(delta)
 
 
@@ -107,6 +118,13 @@ def test_the_weight_that_moves_is_the_most_that_two_groups_can_exchange(delta: f
     up, down = p / (1 - delta), (1 - p) / (1 + delta)
     moved = up / (up + down) - p
     assert theory.weight_shift(delta) == pytest.approx(moved.max(), abs=1e-8)
+
+
+def test_squared_distances_of_unit_vectors_are_given_by_their_cosines() -> None:
+    vectors = np.random.default_rng(12).normal(size=(6, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = np.clip(1 - pdist(vectors, "cosine"), -1, 1)
+    np.testing.assert_allclose(theory.cosine_to_squared(cosines), pdist(vectors, "sqeuclidean"), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

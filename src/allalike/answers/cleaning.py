@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import distinct
-from allalike._core.columns.values import arrow_of, has_blank_edges, is_text
+from allalike._core.columns.values import arrow_of, has_blank_edges, is_text, shorten
 from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, LabelError
@@ -57,7 +57,7 @@ class Dropped:
         if self.example is not None:
             raise LabelError(
                 f"None of the labels could be understood with extract {' and then '.join(map(repr, steps))}:"
-                f" {self.unparsed:,} labels, such as {_shorten(self.example[1])!r} in row {self.example[0] + 1}. Look"
+                f" {self.unparsed:,} labels, such as {shorten(self.example[1])} in row {self.example[0] + 1}. Look"
                 " at the labels, and choose another way."
             )
         reason = "mean that there is no answer" if self.abstained else "are empty, or say that there is none"
@@ -68,14 +68,9 @@ class Dropped:
         counts = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
         notes: dict[str, Any] = {name: number for name, number in counts.items() if number}
         if self.unparsed:
-            example = _shorten(self.example[1]) if self.example else ""
-            tried = rows - self.missing - self.abstained
+            example, tried = self.example[1][:_MAX_SHOWN] if self.example else "", rows - self.missing - self.abstained
             notes["unparsed"] = {"labels": self.unparsed, "of": tried, "example": example}
         return notes
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from allalike.domains import Domain, Encoding
 from allalike.domains.contract import choose_options
 from allalike.engines import Engine, Run, TaskTable
 from allalike.errors import GoldError, OptionError, UnsupportedError
-from allalike.methods import Auto, Fit
+from allalike.methods import Auto
 from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
@@ -279,8 +279,14 @@ def _judge_scores(
 ) -> _Judged:
     """Let judges who give scores decide."""
     run, weighing = result.run, result.weighing
-    blind = _fit_without_gold(result)
-    unaware = find_truths(run, blind) if run.n_gold else result.found
+    blind, unaware, errors = weighing, result.found, weighing.uncertainty
+    if run.n_gold:
+        blind = Auto().fit_without_gold(run)
+        assert errors is not None
+        assert blind.uncertainty is not None
+        errors = replace(errors, confidence=blind.uncertainty.confidence, expect=blind.uncertainty.expect)
+        blind = replace(blind, uncertainty=errors)
+        unaware = find_truths(run, blind)
     scores = ScoreVerdicts.of(run, blind, _MAX_SCORES)
     correlation, mean = correlate_errors(scores), None
     if correlation is not None and len(correlation) > 1:
@@ -298,22 +304,11 @@ def _judge_scores(
     return _Judged(replace(result, found=found), scores, unaware, parts, correlation, distance)
 
 
-def _fit_without_gold(result: Result) -> Fit:
-    """Return the fit of the judges without gold labels, with the errors estimated with them."""
-    if not result.run.n_gold:
-        return result.weighing
-    blind, errors = Auto().fit_without_gold(result.run), result.weighing.uncertainty
-    assert blind.uncertainty is not None
-    assert errors is not None
-    confidence, expect = blind.uncertainty.confidence, blind.uncertainty.expect
-    return replace(blind, uncertainty=replace(errors, confidence=confidence, expect=expect))
-
-
 def _describe_correction(scores: ScoreVerdicts) -> Statistics:
     """Return the RMSE of numbers on gold labels before and, held out, after their correction by gold labels."""
     block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
     gold[block.gold_task] = block.gold_label
-    estimate = scores.decide_uncorrected(range(scores.n_judges))[0]["label"]
+    estimate = scores.decide_uncorrected(range(scores.n_judges)).label
     assert scores.numbers is not None
     calibrated = calibrate_scores(scores.numbers, estimate, gold)
     if calibrated is None:

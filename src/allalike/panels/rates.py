@@ -4,8 +4,8 @@ A panel calls a share p of the tasks positive, and errs. Three estimators correc
 
 **Double sampling** (Tenenbein 1970). Gold labels show which share of the tasks called positive is so, g1, and which of
 the others, g0. The rate is ``p g1 + (1 - p) g0``. It needs a random sample of gold labels, of all tasks or of those
-with one verdict. The 95 % interval is that of Bayes, with Kerman's neutral prior, Beta(1/3, 1/3), for each of the three
-shares.
+with one verdict. The 95 % interval is that of Bayes, with Kerman's (2011) neutral prior, Beta(1/3, 1/3), for each of
+the three shares.
 
 **Prediction-powered inference** (PPI++; Angelopoulos, Duchi and Zrnic 2023) for any prediction f, such as the panel's
 confidence or score. With n gold labels y and N other tasks, the mean of y is estimated by ::
@@ -26,15 +26,6 @@ panel on all tasks (Rogan and Gladen). It has none if these errors differ betwee
 
 **Further gold labels** narrow the interval most if their numbers among tasks called positive and among others are in
 proportion to the share of these tasks times the standard deviation of their labels (Neyman 1934).
-
-References
-----------
-Tenenbein, A double sampling scheme for estimating from binomial data with misclassifications, JASA 65, 1970. Rogan and
-Gladen, Estimating prevalence from the results of a screening test, Am. J. Epidemiology 107, 1978. Lang and Reiczigel,
-Confidence limits for prevalence of disease adjusted for estimated sensitivity and specificity, Preventive Veterinary
-Medicine 113, 2014. Kerman, Neutral noninformative and informative conjugate beta and gamma prior distributions,
-Electronic Journal of Statistics 5, 2011. Angelopoulos, Duchi and Zrnic, PPI++: Efficient prediction-powered inference,
-arXiv:2311.01453, 2023.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def describe_sizes(
     facts |= {"smallest": smallest, "error_unit": verdicts.unit, "error": errors[-1]}
     columns = dict[str, Any](in_smallest_panel=np.isin(np.arange(len(judges)), few["members"]))
     if isinstance(verdicts, ScoreVerdicts):
-        is_known = verdicts.by_gold or bool(verdicts.own_error.any())  # or the panel has a standard error
+        is_known = verdicts.by_gold or bool(np.any(verdicts.target.error))  # or the panel has a standard error
         facts |= {"error": errors[-1] if is_known else None, "guess_error": float(verdicts.error_of(0.0))}
         columns = {f"known_{verdicts.unit}": known, **columns}
     table = pd.DataFrame(

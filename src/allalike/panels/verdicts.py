@@ -98,11 +98,18 @@ def find_distances(run: Run, block: Block) -> Floats:
     return distances
 
 
-class _Sample:
-    """Verdicts of all judges on some whole tasks."""
+class _Verdicts:
+    """Verdicts of all judges on some whole tasks.
+
+    Classes and scores differ in how some of the judges decide, and in how near two decisions are.
+    """
 
     known: Any  # per task: whether it has a gold label
+    target: Any  # with which decisions are compared: gold labels if there are enough, else the whole panel
+    panel: Any  # the decisions of the whole panel
     only: Any
+    decide: Any
+    compare: Any
 
     @property
     def by_gold(self) -> bool:
@@ -113,9 +120,17 @@ class _Sample:
         """Return the tasks that measure the worth of verdicts: those with gold labels if these are enough."""
         return self.only(self.known) if self.by_gold else self
 
+    def worth(self, members: Sequence[int]) -> Floats:
+        """Return, per task, the worth of the verdict of some judges."""
+        return np.asarray(self.compare(self.decide(members), self.target))
+
+    def agreement(self, members: Sequence[int]) -> Floats:
+        """Return, per task, the worth of the verdict of some judges if the whole panel is right."""
+        return np.asarray(self.compare(self.decide(members), self.panel))
+
 
 @dataclass(frozen=True)
-class ClassVerdicts(_Sample):
+class ClassVerdicts(_Verdicts):
     """Verdicts that are classes: a row per task and a column per judge or label.
 
     Labels are numbered within each task. Judges decide by the sum of their log odds (Nitzan and Paroush: Optimal
@@ -124,7 +139,7 @@ class ClassVerdicts(_Sample):
 
     labels: Codes
     probability: Floats
-    panel: Codes
+    chosen: Codes  # by the panel
     confidence: Floats
     known: Marks
     truth: Codes
@@ -145,23 +160,17 @@ class ClassVerdicts(_Sample):
         """Take a sample of a run; ``tasks`` has the label and confidence of the panel by the hashes of tasks."""
         block = sample_block(run, n_answers)
         slot, count = number_within_tasks(block)
-        task, width = block.task, int(count.max())
+        shape, panel, gold = (block.n_tasks, int(count.max())), tasks.loc[block.task_hash], np.full(block.n_tasks, -1)
         labels = np.full((block.n_tasks, len(run.workers)), NO_LABEL, np.intp)
-        labels[task, block.worker] = slot
-        probability = np.zeros((block.n_tasks, width))
-        codes = np.full((block.n_tasks, width), NO_LABEL - 1, np.int64)
-        probability[task, slot], codes[task, slot] = find_probability(block), block.label
-        gold = np.full(block.n_tasks, NO_LABEL)
+        labels[block.task, block.worker] = slot
+        probability, codes = np.zeros(shape), np.full(shape, NO_LABEL - 1, np.int64)
+        probability[block.task, slot], codes[block.task, slot] = find_probability(block), block.label
         gold[block.gold_task] = block.gold_label
-        panel = tasks.loc[block.task_hash]
-        numbered = []
-        for label in (panel["label"].to_numpy(), gold):
-            same = codes == label[:, None]
-            numbered.append(np.where(same.any(axis=1), same.argmax(axis=1), NO_LABEL))
+        same = [codes == label[:, None] for label in (panel["label"].to_numpy(), gold)]
+        chosen, truth = (np.where(each.any(axis=1), each.argmax(axis=1), NO_LABEL) for each in same)
         known = block.gold_row >= 0
-        truth = np.where(known, numbered[1], numbered[0])
-        confidence = panel["confidence"].to_numpy()
-        return cls(labels, probability, numbered[0], confidence, known, truth, block.task_hash, log_odds)
+        truth, confidence = np.where(known, truth, chosen), panel["confidence"].to_numpy()
+        return cls(labels, probability, chosen, confidence, known, truth, block.task_hash, log_odds)
 
     @property
     def n_judges(self) -> int:
@@ -170,7 +179,7 @@ class ClassVerdicts(_Sample):
 
     def only(self, tasks: Marks) -> Self:
         """Return some of the tasks."""
-        names = ("labels", "probability", "panel", "confidence", "known", "truth", "task_hash")
+        names = ("labels", "probability", "chosen", "confidence", "known", "truth", "task_hash")
         return replace(self, **{name: getattr(self, name)[tasks] for name in names})
 
     @property
@@ -179,21 +188,33 @@ class ClassVerdicts(_Sample):
         return np.asarray((self.labels != NO_LABEL) & (self.labels != self.truth[:, None]))
 
     @cached_property
-    def _label_worth(self) -> Floats:
+    def target(self) -> Floats:
+        """Per task: the worth of each label, 1 and 0 by enough gold labels, else its probability."""
         return self._one_hot(self.truth) if self.by_gold else self.probability
+
+    @cached_property
+    def panel(self) -> Floats:
+        """Per task: 1 for the label of the whole panel."""
+        return self._one_hot(self.chosen)
 
     @property
     def whole(self) -> Floats:
         """Per task: the worth of the verdict of the whole panel."""
-        return np.where(self.panel == NO_LABEL, 0.0, self._label_worth[np.arange(len(self.panel)), self.panel])
+        return self.compare(self.panel, self.target)
 
-    def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges."""
-        return self._mean_of_leading(members, self._label_worth)
+    def decide(self, members: Sequence[int]) -> Floats:
+        """Return, per task, equal shares of the labels with the most evidence; none without an answer."""
+        score = np.zeros_like(self.probability)
+        for judge in members:
+            rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
+            score[rows, self.labels[rows, judge]] += self.log_odds[judge]
+        top = score.max(axis=1, keepdims=True)
+        leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
+        return np.asarray(leading / np.maximum(leading.sum(axis=1, keepdims=True), 1))
 
-    def agreement(self, members: Sequence[int]) -> Floats:
-        """Return, per task, whether the verdict of some judges is that of the whole panel."""
-        return self._mean_of_leading(members, self._one_hot(self.panel))
+    def compare(self, shares: Floats, worth: Floats) -> Floats:
+        """Return, per task, the mean worth of the decided labels."""
+        return np.asarray((shares * worth).sum(axis=1))
 
     def error_of(self, worth: Any) -> Any:
         """Return the error rate for a mean worth."""
@@ -205,23 +226,19 @@ class ClassVerdicts(_Sample):
         return int(self.known.sum()), int((self.known & (self.truth == NO_LABEL)).sum())
 
     def _one_hot(self, label: Codes) -> Floats:
-        same: Floats = (np.arange(self.probability.shape[1]) == label[:, None]).astype(np.float64)
-        return same
+        return np.asarray(np.arange(self.probability.shape[1]) == label[:, None], np.float64)
 
-    def _mean_of_leading(self, members: Sequence[int], value: Floats) -> Floats:
-        """Return, per task, the mean value of the labels with the most evidence; 0 without an answer."""
-        score = np.zeros_like(self.probability)
-        for judge in members:
-            rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
-            score[rows, self.labels[rows, judge]] += self.log_odds[judge]
-        top = score.max(axis=1, keepdims=True)
-        leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
-        mean: Floats = (leading * value).sum(axis=1) / np.maximum(leading.sum(axis=1), 1)
-        return mean
+
+class Decision(NamedTuple):
+    """Labels of some of the tasks, and their expected squared distance to the truth."""
+
+    label: Array
+    tasks: Any = slice(None)
+    error: Any = 0.0
 
 
 @dataclass(frozen=True)
-class ScoreVerdicts(_Sample):
+class ScoreVerdicts(_Verdicts):
     """Verdicts with a distance, such as numbers, levels, vectors and rankings.
 
     Some of the judges decide by the rule of the label type, with the weights that they have in the whole panel.
@@ -261,88 +278,74 @@ class ScoreVerdicts(_Sample):
         return "rmse" if self.run.domain.power == _SQUARE else "distance"
 
     @cached_property
-    def panel(self) -> dict[str, Array]:
+    def panel(self) -> Decision:
         """The verdicts of the whole panel."""
-        return self.decide(range(self.n_judges))[0]
+        return Decision(self.decide(range(self.n_judges)).label)
+
+    @cached_property
+    def target(self) -> Decision:
+        """Gold labels if there are enough, else the verdicts of the whole panel, whose own error is added.
+
+        It is the square of the standard error of a number, as far as it is known.
+        """
+        if self.by_gold:
+            return Decision(self.block.gold_label)
+        has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric and self.unit == "rmse"
+        error = self.decide(range(self.n_judges)).error if has_error else np.zeros(self.block.n_tasks)
+        return self.panel._replace(error=error)
 
     @cached_property
     def corrections(self) -> list[GoldRegression]:
         """Corrections of numbers by enough gold labels, each by those outside of one fold; without gains of judges."""
-        tasks = self.block.gold_task
+        tasks, corrections = self.block.gold_task, []
         if not self.by_gold or not self.run.encoding.numeric:
             return []
-        label = self.decide_uncorrected(range(self.n_judges))[0]["label"][tasks]
+        label = self.decide_uncorrected(range(self.n_judges)).label[tasks]
         gold, fold = np.asarray(self.block.gold_label, np.float64), self.task_hash[tasks] % np.uint64(_FOLDS)
-        corrections = []
         for number in range(_FOLDS):
             known = ~np.isnan(label) & (fold != number)
             corrections.append(fit_gold_regression(label[known], gold[known], np.zeros((int(known.sum()), 1))))
         return corrections
 
     @cached_property
-    def target(self) -> Array:
-        """Per task: the gold label if there are enough, else the verdict of the whole panel."""
-        return self.block.gold_label if self.by_gold else self.panel["label"]
-
-    @cached_property
     def guess(self) -> float:
         """The mean distance between the labels of two different tasks; 1 if it is unknown."""
-        shifts = range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
-        apart = [self.run.kernels.guess_distances(self.target, np.roll(self.target, k, axis=0)) for k in shifts]
+        label, shifts = self.target.label, range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
+        apart = [self.run.kernels.guess_distances(label, np.roll(label, k, axis=0)) for k in shifts]
         mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
         return mean if mean > 0 else 1.0
-
-    @cached_property
-    def own_error(self) -> Floats:
-        """Per task: the expected squared distance of the whole panel to the truth; 0 if unknown, or if gold shows it.
-
-        It is the square of the standard error of a number.
-        """
-        has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric
-        if self.by_gold or self.unit != "rmse" or not has_error:
-            return np.zeros(self.block.n_tasks)
-        return np.asarray(np.nan_to_num(np.square(self.panel["error"])))
 
     @cached_property
     def whole(self) -> Floats:
         """Per task: the worth of the verdict of the whole panel."""
         return self.worth(range(self.n_judges))
 
-    def decide(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
-        """Return the verdicts of some of the judges, corrected by gold labels, and the tasks that one answered."""
-        verdicts, tasks = self.decide_uncorrected(members)
-        label, fold = verdicts["label"], self.task_hash[tasks] % np.uint64(_FOLDS)
+    def decide(self, members: Sequence[int]) -> Decision:
+        """Return the verdicts of some of the judges, corrected by gold labels, on the tasks that one answered."""
+        found = self.decide_uncorrected(members)
+        label, fold = found.label, self.task_hash[found.tasks] % np.uint64(_FOLDS)
         for number, correction in enumerate(self.corrections):
             label = np.where(fold == number, correction.bend(label), label)
-        return {**verdicts, "label": label}, tasks
+        return found._replace(label=label)
 
-    def decide_uncorrected(self, members: Sequence[int]) -> tuple[dict[str, Array], Codes]:
+    def decide_uncorrected(self, members: Sequence[int]) -> Decision:
         """Return the same as without gold labels."""
-        member = np.zeros(self.n_judges, bool)
-        member[list(members)] = True
-        rows = np.flatnonzero(member[self.block.worker])
+        rows = np.flatnonzero(np.isin(self.block.worker, members))
         tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
         block = replace(self.block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes)
         decide = with_quorum(self.run, self.weighing).decide_on(self.run)
         weight, *more = self.weighing.arguments
         if len(members) < self.n_judges:
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
-        return decide(self.run.encoding.prepare(block), weight, *more), tasks
+        found = decide(self.run.encoding.prepare(block), weight, *more)
+        error = np.nan_to_num(np.square(found["error"])) if "error" in found else 0.0
+        return Decision(found["label"], tasks, error)
 
-    def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges; a task without an answer is a guess."""
-        return self._compare(members, self.target, self.own_error)
-
-    def agreement(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges if the whole panel is right."""
-        return self._compare(members, self.panel["label"], np.zeros(self.block.n_tasks))
-
-    def _compare(self, members: Sequence[int], target: Array, more: Floats) -> Floats:
-        """Return the worth by the distance to a target and a further one."""
-        found, tasks = self.decide(members)
-        distance = np.full(self.block.n_tasks, self.guess)
-        apart = self.run.kernels.distance_between(found["label"], target[tasks]) + more[tasks]
-        distance[tasks] = np.where(np.isnan(apart), self.guess, apart)
+    def compare(self, found: Decision, target: Decision) -> Floats:
+        """Return, per task, the worth by the distance to a target; a task without an answer is a guess."""
+        distance, more = np.full(self.block.n_tasks, self.guess), np.broadcast_to(target.error, self.block.n_tasks)
+        apart = self.run.kernels.distance_between(found.label, target.label[found.tasks]) + more[found.tasks]
+        distance[found.tasks] = np.where(np.isnan(apart), self.guess, apart)
         return np.asarray(1 - distance / self.guess)
 
     def error_of(self, worth: Any) -> Any:
@@ -359,12 +362,11 @@ class ScoreVerdicts(_Sample):
         tasks, numbers = self.block.gold_task, self.numbers
         if not len(tasks) or (numbers is None and not self.run.domain.recurring):
             return 0, 0
-        if numbers is not None:
-            some, truth = numbers[tasks], np.asarray(self.block.gold_label, np.float64)
-            missed = (truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))
-        else:
-            missed = np.nanmin(find_distances(self.run, self.block)[-1, :-1][:, tasks], axis=0) > 0
-        return len(tasks), int(missed.sum())
+        if numbers is None:
+            nearest = np.nanmin(find_distances(self.run, self.block)[-1, :-1][:, tasks], axis=0)
+            return len(tasks), int((nearest > 0).sum())
+        some, truth = numbers[tasks], np.asarray(self.block.gold_label, np.float64)
+        return len(tasks), int(((truth < np.nanmin(some, axis=1)) | (truth > np.nanmax(some, axis=1))).sum())
 
     @cached_property
     def numbers(self) -> Floats | None:

@@ -100,7 +100,7 @@ def _about_tasks(material: Material, single: int, uncertain: int) -> Iterator[Ad
         f"{count(uncertain, 'label')} with a confidence below {UNCERTAIN:g}." if uncertain else "",
         f"{count(single, 'task')} with only one answer, which cannot be compared." if single else "",
         "Another answer helps most on the first tasks of details/next_tasks.csv.",
-        f"On these it raises the probability of a correct label by about {100 * gain:.2g} %." if gain else "",
+        f"It makes a correct label more probable by about {100 * gain:.2g} percentage points." if gain else "",
     ]
     title = f"Collect more answers for {count(max(single, uncertain), 'task')}"
     yield _give(title, " ".join(filter(None, reasons)), tasks=table["task"].tolist())

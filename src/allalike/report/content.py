@@ -16,7 +16,7 @@ from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNCERTAIN, advise
 from allalike.report.charts import draw_charts
 from allalike.report.labels import Labels
-from allalike.report.panel import describe_panel, describe_quality, split_messages
+from allalike.report.panel import describe_panel, split_messages
 from allalike.report.tasks import (
     choose_tasks,
     compare_answers,
@@ -84,8 +84,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     tasks["answered"] = list_answers(block, chosen.shown, people, labels, material.fit.weight, limits.task_answers)
     neighbours = compare_workers(material, block, shown)
     advice = advise(material, single=chosen.single, uncertain=int(chosen.counts[: int(UNCERTAIN * 20)].sum()))
-    panel, quality = describe_panel(material, people), describe_quality(material, people)
-    tables = [*(panel["tables"] if panel else []), *([quality] if quality else [])]
+    panel = describe_panel(material, people)
     charts, captions = draw_charts(material, people, workers, chosen, neighbours)
     changed = bool(summary.generations)
     return {
@@ -96,7 +95,6 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
         "changes": split_messages(list(remark_changes(summary)), material, people) if changed else [],
         "generations": list_generations(summary) if changed else [],
         "panel": panel,
-        "quality": quality and {"place": len(tables) - 1, "more": quality["more"]},
         "agreement": describe_agreement(material),
         "scales": list_scales(material.scales),
         "settings": list_settings(material),
@@ -115,7 +113,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
             "workers": workers,
             "tasks": tasks,
             "matrix": neighbours.get("matrix"),
-            "panel": tables,
+            "panel": panel["tables"] if panel else [],
         },
     }
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.columns.values import Values
 from allalike._core.words import cut
 from allalike.report.material import brief
 
@@ -74,22 +73,11 @@ def describe_panel(material: Material, people: People) -> dict[str, Any] | None:
     return {"said": split_messages(material.messages, material, people), "tables": tables}
 
 
-def describe_quality(material: Material, people: People) -> dict[str, Any] | None:
-    """Return the table of worker quality, all tags together first, if there is one."""
-    table = material.result._rated.get("quality")
-    if not table:
-        return None
-    tags = table["tag"].tolist()
-    order = np.argsort([tag != tags[0] for tag in tags], kind="stable")[:_MAX_ROWS]  # each worker's first row is of all
-    some = {name: column.take(order) if isinstance(column, Values) else column[order] for name, column in table.items()}
-    columns = list(_list_columns(some, find_places(material, people, some["worker"].tolist())))
-    return {"name": "quality", "title": "Quality", "columns": columns, "more": len(tags) - len(order)}
-
-
 def _list_columns(table: Columns, places: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Return each column with its title, and its values as people, numbers or texts."""
     for name, column in table.items():
-        values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ")
+        values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ").replace("ci ", "CI ")
+        title = title[:1].upper() + title[1:]
         if name in _NAMING:
             pieces = [[places[str(v)]] if str(v) in places else split_at(str(v), places, places) for v in values]
             yield {"title": title, "people": [[each for each in row if isinstance(each, int)] for row in pieces]}

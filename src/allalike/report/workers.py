@@ -6,13 +6,19 @@ a common task are placed at their mean distance from others.
 
 The map is classical scaling (Torgerson, Psychometrika 17, 1952): with the matrix D of distances, the two largest
 eigenvalues of ``B = -1/2 J D^2 J`` with ``J = I - 11'/n`` give the coordinates ``sqrt(l) v``. The first axis points to
-larger disparities. The matrix is ordered by the tree of average linkage.
+larger disparities. The matrix is ordered by the tree of average linkage; of its 2^(n-1) orders, that with the closest
+neighbours is taken (Bar-Joseph, Gifford and Jaakkola, Bioinformatics 17, 2001). With M(i, j) the least sum of the
+distances of neighbours in a group whose first leaf is i and whose last is j, and with i in one part and j in the other,
+
+    M(i, j) = min over k, l of M(i, k) + D(k, l) + M(l, j),
+
+where k is the last leaf of the first part, and l the first leaf of the second.
 """
 
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -187,15 +193,80 @@ def place_workers(distances: Floats, disparity: Floats) -> Floats:
     return np.asarray(places * np.where(np.array(arms) < 0, -1.0, 1.0))
 
 
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A group: its leaves, those of its one part first, and M of each pair of them."""
+
+    leaves: Numbers
+    least: Floats
+    parts: tuple[_Tree, _Tree] | None = None
+
+
 def order_leaves(distances: Floats) -> Numbers:
-    """Return the leaves of the tree of average linkage.
+    """Return the leaves of the tree of average linkage, in the order with the closest neighbours.
 
-    >>> order_leaves(np.abs(np.subtract.outer([0.0, 5.0, 2.0, 9.0], [0.0, 5.0, 2.0, 9.0]))).tolist()
-    [3, 1, 0, 2]
+    >>> apart = np.abs(np.subtract.outer([0.0, 5.0, 2.0, 9.0], [0.0, 5.0, 2.0, 9.0]))
+    >>> order_leaves(apart)
+    array([0, 2, 1, 3])
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage
+    trees = {leaf: _Tree(np.array([leaf]), np.zeros((1, 1))) for leaf in range(len(distances))}
+    for one, other in _join_closest(distances):
+        trees[one] = _join(trees[one], trees.pop(other), distances)
+    (tree,) = trees.values()
+    first, last = divmod(int(np.argmin(tree.least)), len(tree.leaves))
+    return np.array(_list_leaves(tree, first, last, distances), np.intp)
 
-    return np.asarray(leaves_list(linkage(distances[np.triu_indices(len(distances), 1)], "average")), np.intp)
+
+def _join_closest(distances: Floats) -> list[tuple[int, int]]:
+    """List the pairs of groups that are joined, by one leaf of each, of which the first then stands for both.
+
+    No group is closer to a mean than it was to the closer of the two, so few have a new neighbour.
+    """
+    n, joined = len(distances), []
+    apart, size = np.array(distances, np.float64), np.ones(n)
+    np.fill_diagonal(apart, np.inf)
+    near = apart.argmin(axis=1)
+    for _ in range(n - 1):
+        one = int(np.argmin(apart[np.arange(n), near]))
+        other = int(near[one])
+        mean = (size[one] * apart[one] + size[other] * apart[other]) / (size[one] + size[other])
+        apart[one] = apart[:, one] = mean
+        apart[one, one] = apart[other] = apart[:, other] = np.inf
+        size[one] += size[other]
+        again = (near == one) | (near == other)
+        near[again] = apart[again].argmin(axis=1)
+        joined.append((one, other))
+    return joined
+
+
+def _join(one: _Tree, other: _Tree, distances: Floats) -> _Tree:
+    """Make a group of two."""
+    leaves, n = np.concatenate([one.leaves, other.leaves]), len(one.leaves)
+    across = _least_sums(_least_sums(one.least, distances[np.ix_(one.leaves, other.leaves)]), other.least)
+    least = np.full((len(leaves), len(leaves)), np.inf)
+    least[:n, n:], least[n:, :n] = across, across.T
+    return _Tree(leaves, least, (one, other))
+
+
+def _least_sums(left: Floats, right: Floats) -> Floats:
+    """Return the least left(i, k) + right(k, j) over k, as a product of matrices adds up left(i, k) right(k, j)."""
+    sums = np.full((len(left), right.shape[1]), np.inf)
+    for k, row in enumerate(right):
+        np.minimum(sums, left[:, k, None] + row, out=sums)
+    return sums
+
+
+def _list_leaves(tree: _Tree, first: int, last: int, distances: Floats) -> list[int]:
+    """List the leaves of a group from its first to its last, which are given by their places in it."""
+    if tree.parts is None:
+        return [int(tree.leaves[0])]
+    one, other = tree.parts
+    n = len(one.leaves)
+    if first >= n:
+        return _list_leaves(tree, last, first, distances)[::-1]
+    sums = one.least[first][:, None] + distances[np.ix_(one.leaves, other.leaves)] + other.least[:, last - n]
+    k, m = divmod(int(np.argmin(sums)), len(other.leaves))
+    return _list_leaves(one, first, k, distances) + _list_leaves(other, m, last - n, distances)
 
 
 def pack_matrix(distances: Floats, order: Numbers) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class ChosenModel:
 def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold: bool) -> Fit:
     """Fit the workers of a run whose labels are classes, after the screening for copies."""
     groups, k = screening.groups, run.encoding.n_labels
-    whole = collapse(run, groups.number) if groups.has_copies else run
+    whole = collapse(run, groups)
     disparity = Peers(whole).unweighted.mean  # of workers without copies, so that these change nothing
     report("choosing")
     model = choose_model(whole, disparity, sample_answers, camps=screening.camps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -94,7 +95,8 @@ def open_parts(folder: Path) -> Source:
     values: dict[str, list[str]] = {}
     for name, value in chain.from_iterable(named):
         values.setdefault(name, []).append(value)
-    numeric = {name for name, found in values.items() if all(map(_is_integer, found))}
+    whole = re.compile("0|[1-9][0-9]{0,17}")
+    numeric = {name for name, found in values.items() if all(map(whole.fullmatch, found))}
     parts = []
     for path, constants in zip(paths, named, strict=True):
         part = open_parquet(path)
@@ -102,10 +104,6 @@ def open_parts(folder: Path) -> Source:
             part = part.with_constant(name, int(value) if name in numeric else unquote(value))
         parts.append(part)
     return replace(join(parts), where=str(folder))
-
-
-def _is_integer(value: str) -> bool:
-    return value.isascii() and value.isdecimal() and len(value) < 19 and value == str(int(value))
 
 
 def open_arrow(path: Path) -> Source:

@@ -17,7 +17,7 @@ const hasSureness = widths ? widthsInOrder.at(-1) > 0 : data.tasks.sure.some((su
 function sliderTest() {
   const share = Number(byId("tasks-sure").value) / 100;
   if (!widths) {
-    byId("slider-text").textContent = `${data.sureness} at most ${percent(share)}`;
+    byId("slider-text").textContent = `${data.sureness[0].toUpperCase()}${data.sureness.slice(1)} at most ${percent(share)}`;
     return (row) => share === 1 || (data.tasks.sure[row] !== null && data.tasks.sure[row] <= share);
   }
   const least = share === 1 ? 0 : widthsInOrder[Math.min(Math.floor((1 - share) * widths.length), widths.length - 1)];

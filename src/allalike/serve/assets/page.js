@@ -77,7 +77,6 @@ function render(found) {
   byId("names").replaceChildren(...listed.flatMap((parts, index) => (index ? [", ", ...parts] : parts)));
   if (found.folder) byId("names").replaceChildren(element("b", {}, found.folder));
   byId("gold-name").replaceChildren("Gold labels ", element("small", {}, found.gold || "a file with task and label"));
-  byId("remove-gold").hidden = !found.gold;
   renderProblem(found.error);
   renderResult(found.result, before);
   document.documentElement.dataset.ready = found.progress ? "" : "yes";
@@ -132,13 +131,12 @@ function renderResult(result, before) {
 
 function explainMethod() {
   const option = byId("method").selectedOptions[0];
-  byId("method-hint").textContent = option ? `${option.value}: ${option.title}` : "";
+  byId("method-hint").textContent = option ? `Method ${option.value}: ${option.title}.` : "";
 }
 
 byId("method").addEventListener("change", explainMethod);
 byId("cancel").addEventListener("click", () => send("cancel"));
 byId("clear").addEventListener("click", () => send("clear"));
-byId("remove-gold").addEventListener("click", () => send("remove-gold"));
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
   send("run", JSON.stringify({ options: chosenOptions() }));
