@@ -265,12 +265,7 @@ def say_voices(summary: Summary) -> str:
 
 
 def name_unweighted(domain: LabelKind) -> str:
-    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers.
-
-    >>> from allalike.result.summary import LabelKind
-    >>> [name_unweighted(LabelKind(name="", rule=rule)) for rule in ("plurality", "median", "borda")]
-    ['majority vote', 'unweighted median', 'unweighted answer']
-    """
+    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers."""
     if domain.rule in _VOTES:
         return "majority vote"
     return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
@@ -435,14 +430,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
 
 
 def list_generations(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row for each time that a result was saved: the date, counts, and how many truths turned.
-
-    >>> from allalike.result.summary import Summary
-    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
-    >>> row = {"when": "2026-03-01T09:30:00Z", "answers": 9000, "workers": 3, "tasks": 4, "turned": None}
-    >>> list_generations(Summary.from_dict({**found, "generations": [row]}))
-    [('2026-03-01 09:30', '9,000', '3', '4', '')]
-    """
+    """Return a row for each time that a result was saved: the date, counts, and how many truths turned."""
     return [
         (
             each.when[:16].replace("T", " "),
