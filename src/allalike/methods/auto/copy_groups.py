@@ -45,13 +45,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import group_labels, number_within_tasks, sort_within, sum_by
+from allalike._core.blocks.block import AnswerWeights, group_labels, number_within_tasks, sort_within, sum_by
 from allalike._core.blocks.matrices import list_entries
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike.distances import hamming
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
-from allalike.methods.auto.em_starts import ClassCrowd
 from allalike.methods.fit import CopyGroup, CopyGroups
+from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -185,7 +185,7 @@ def _compare_pairs(
     n = len(run.workers)
     share = np.zeros(n) if dropped is None else np.where(dropped, 1.0, 0.0)  # of each worker's most frequent label
     if not open_labels and run.encoding.n_labels <= _MAX_LABELS:
-        counts = ClassCrowd.of(run).counts
+        counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
     pair_sums = hamming.pair_sums if open_labels else run.kernels.pair_sums
     found = list(look_through(run, pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
@@ -496,3 +496,15 @@ def collapse_block(block: Block, number: Workers, codes: Array | None = None) ->
         n_workers=n_workers,
         prepared={},
     )
+
+
+def with_voices(block: Block, *, groups: CopyGroups) -> Block:
+    """Return the block with the weights of its answers in their copy groups, if there are any."""
+    if not groups.has_copies:
+        return block
+    number, task = groups.number[block.workers].take(block.worker), block.task
+    order = np.lexsort((number, task))
+    new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
+    group = np.empty(len(order), np.intp)
+    group[order] = np.cumsum(new) - 1
+    return block.keeping(AnswerWeights(1.0 / np.bincount(group)[group], group))
