@@ -42,8 +42,8 @@ from allalike.methods.auto.confusion_matrices import (
     solve,
     strength_of,
 )
-from allalike.methods.auto.copy_groups import collapse, collapse_with
-from allalike.methods.auto.gold_calibration import find_error_correlation, learn, lower_confidence, set_confidence
+from allalike.methods.auto.copy_groups import collapse, collapse_with, find_error_correlation
+from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
 from allalike.methods.auto.knows_or_guesses import (
     fit_knowledge,
     knowledge_confusion,
