@@ -33,7 +33,7 @@ from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.engines.shards import Shard
 from allalike.engines.sums import Piece
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.methods.auto.voices import with_voices
+from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
 from allalike.result.explanations import Absence, Flag, TaskExplanation, WorkerExplanation
