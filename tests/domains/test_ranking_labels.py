@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 import allalike
 from allalike import Ranking
 from allalike._core.columns.column import Column
-from allalike.domains.rankings.bradley_terry import fit_strengths
 from allalike.domains.rankings.ranking import VOTING
 from allalike.domains.rankings.text import list_items, read_ranking
+from allalike.domains.rankings.voting import fit_strengths
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError
 from crowds.gaps import ranked

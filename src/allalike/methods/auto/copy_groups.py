@@ -48,13 +48,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import group_labels, number_within_tasks, sort_within, sum_by
+from allalike._core.blocks.block import (
+    AnswerWeights,
+    find_answer_weights,
+    group_labels,
+    number_within_tasks,
+    sort_within,
+    sum_by,
+)
 from allalike._core.blocks.matrices import list_entries
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike.distances import hamming
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
-from allalike.methods.auto.em_starts import ClassCrowd
 from allalike.methods.fit import CopyGroup, CopyGroups
+from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +88,8 @@ _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred ca
 _EPS = 1e-9
 _MIN_COUNTED = 3  # workers that are compared
 _MIN_ANSWERS = 2.0  # per task, below which joint errors cannot be seen
+_TYPICAL_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks with gold
+_LEAST_ERROR = 0.01  # no error rate is closer to 0 or 1
 
 
 def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) -> CopyGroups | None:
@@ -191,7 +200,7 @@ def _compare_pairs(
     n = len(run.workers)
     share = np.zeros(n) if dropped is None else np.where(dropped, 1.0, 0.0)  # of each worker's most frequent label
     if not open_labels and run.encoding.n_labels <= _MAX_LABELS:
-        counts = ClassCrowd.of(run).counts
+        counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
     pair_sums = hamming.pair_sums if open_labels else run.kernels.pair_sums
     found = list(look_through(run, pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
@@ -533,3 +542,74 @@ def collapse_block(block: Block, number: Workers, codes: Array | None = None) ->
         n_workers=n_workers,
         prepared={},
     )
+
+
+def with_voices(block: Block, *, groups: CopyGroups) -> Block:
+    """Return the block with the weights of its answers in their copy groups, if there are any."""
+    if not groups.has_copies:
+        return block
+    number, task = groups.number[block.workers].take(block.worker), block.task
+    order = np.lexsort((number, task))
+    new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
+    group = np.empty(len(order), np.intp)
+    group[order] = np.cumsum(new) - 1
+    return block.keeping(AnswerWeights(1.0 / np.bincount(group)[group], group))
+
+
+# Correlation of errors: ten answers whose errors are correlated say less than ten that err independently. If two
+# answers to a task have errors with the mean correlation rho beyond the error rates of their workers, as gold labels
+# show it, n answers count like n / (1 + (n - 1) rho) (the design effect; Kish: Survey Sampling. 1965).
+
+
+def count_effective_voices(block: Block, correlation: float) -> Floats:
+    """Return, per task, how many independent answers its answers count like, if so do the errors of two of them.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
+    array([2.])
+    """
+    n = block.per_task(find_answer_weights(block).weight)
+    return np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
+
+
+def find_error_correlation(run: Run) -> float | None:
+    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any.
+
+    >>> import allalike
+    >>> rows = [(worker, task, "y" if task < 20 else "x") for worker in "abc" for task in range(100)]
+    >>> result = allalike.discover(rows, gold={task: "x" for task in range(100)})
+    >>> round(find_error_correlation(result.run), 2)
+    1.0
+    """
+    sums = run.sum(partial(_gold_sums, kernels=run.kernels))
+    errors, answers = sums["distance"], sums["answers"]
+    total = answers.sum()
+    mean = errors.sum() / total if total else 0.0
+    rate = np.clip((errors + _TYPICAL_ANSWERS * mean) / (answers + _TYPICAL_ANSWERS), _LEAST_ERROR, 1 - _LEAST_ERROR)
+    pairs = run.sum(partial(_error_products, kernels=run.kernels), rate)
+    number = float(pairs["pairs"].sum())
+    return float(np.clip(pairs["products"].sum() / number, 0.0, 1.0)) if number else None
+
+
+def _gold_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    return kernels.gold_sums(block)
+
+
+def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, in the row of the first worker of a task, the products of its errors, less what is expected of each."""
+    if not len(block.gold_task):
+        nothing = np.zeros(block.n_workers)
+        return {"products": nothing, "pairs": nothing}
+    truth = np.zeros(block.n_tasks, block.gold_label.dtype)
+    truth[block.gold_task] = block.gold_label
+    known = np.zeros(block.n_tasks)
+    known[block.gold_task] = 1.0
+    own = rate.take(block.worker)
+    residual = (kernels.distance_to(block, truth) - own) / np.sqrt(own * (1 - own))
+    products = block.per_task(residual) ** 2 - block.per_task(residual**2)
+    pairs = block.sizes * (block.sizes - 1.0)
+    first = block.first_worker
+    return {
+        "products": sum_by(first, known * products, block.n_workers),
+        "pairs": sum_by(first, known * pairs, block.n_workers),
+    }
