@@ -1,4 +1,4 @@
-"""Several rows are one answer: a set, or boxes."""
+"""Several rows are one answer: a set, a record with what is said of its members, or boxes."""
 
 import csv
 from pathlib import Path
@@ -41,12 +41,17 @@ def write(path: Path, *columns: str, rows: list[tuple[Any, ...]] | None = None) 
     return path
 
 
-def test_rows_with_the_same_id_are_a_set(tmp_path: Path, engine: Engine) -> None:
+def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
     result = allalike.discover(allalike.scan(write(tmp_path / "a.csv"), columns=COLUMNS), engine=engine)
+    truth = result.truth.set_index("task")
     assert (result.summary["answers"], result.summary["guessed"]["duplicates"]) == (60, "set")
     assert "repeats_set_aside" not in result.summary
-    truth = result.truth.set_index("task")["label"]
-    assert all(list(truth[f"s{n}"]) == sorted(name for name, *_ in see(n)) for n in range(10))
+    for subject in range(10):
+        found = truth.loc[f"s{subject}"]
+        seen = see(subject)
+        assert list(found["species"]) == sorted(name for name, *_ in seen)
+        assert all(found[f"count {name}"] == str(number) for name, number, _ in seen)
+        assert list(found["behaviour"]) == sorted(f"{name}: {does}" for name, _, does in seen)
 
 
 def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
@@ -60,7 +65,8 @@ def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
 def test_without_an_id_rows_are_parts_if_it_is_said(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", *HEADS[1:5])
     assert allalike.read(path, columns=COLUMNS).domain.name == "categorical"
-    assert allalike.read(path, columns=COLUMNS, duplicates="set").domain.name == "set"
+    fields = allalike.read(path, columns=COLUMNS, duplicates="set").encoding.describe()["fields"]
+    assert {"species", "count zebra"} <= set(fields)
 
 
 def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
@@ -74,6 +80,27 @@ def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
     rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
     answers = allalike.read(write(tmp_path / "a.csv", *HEADS[:4], rows=rows), columns=COLUMNS)
     assert (answers.domain.name, answers.notes["repeats_set_aside"]) == ("categorical", 35)
+
+
+def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(tmp_path: Path) -> None:
+    seen: dict[str, int] = {}
+    lines = [",".join([*HEADS[:5], "index", "site", "row"])]
+    for place, row in enumerate(classify()):
+        seen[row[0]] = seen.get(row[0], 0) + 1
+        lines.append(",".join(map(str, [*row[:5], seen[row[0]], f"site {row[2]}", place])))
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines))
+    fields = allalike.read(path, columns=COLUMNS).encoding.describe()["fields"]
+    assert list(fields) == ["species", "count gazelle", "count lion", "count zebra"]
+
+
+def test_counts_are_levels_and_what_is_affirmed_is_the_set_of_those(tmp_path: Path) -> None:
+    words = {2: "2", 3: "10", 4: "11-50", 5: "51+"}
+    rows = [(*row[:4], words.get(row[4], "1"), "yes" if row[3] == "lion" else "no") for row in classify()]
+    result = allalike.discover(write(tmp_path / "a.csv", rows=rows), columns=COLUMNS)
+    levels = result.run.encoding.describe()["fields"]["count zebra"]["levels"]
+    assert list(levels) == ["1", "2", "10", "11-50", "51+"]
+    assert [list(found) for found in result.truth["behaviour"]] == [["lion"] if n % 2 else [] for n in range(10)]
 
 
 def test_rows_of_python_can_be_called_parts_of_answers() -> None:

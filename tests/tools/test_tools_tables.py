@@ -206,12 +206,25 @@ def test_each_kind_of_task_of_zooniverse_is_read(value: Any, expected: dict[str,
     }
 
 
-def test_a_survey_of_zooniverse_has_the_set_of_its_choices(written: Sheets) -> None:
-    seen = [{"choice": "LION", "answers": {"HOWMANY": "1150"}}, {"choice": "OWL", "answers": {}}]
-    rows = [classify(n, f"w{n}", {"task": "T0", "value": seen}) for n in range(3)]
+def test_how_many_there_are_of_each_species_stands_beside_the_species(written: Sheets) -> None:
+    def see(person: int, subject: int) -> list[str]:
+        many = ["1", "10", "1150", "51"][subject % 4]
+        lions = {"choice": "LION", "answers": {"HOWMANY": many, "DOES": ["RESTING", "EATING"], "YOUNG": "S"}}
+        task = {"task": "T0", "value": [lions, {"choice": "OWL", "answers": {"YOUNG": "N"}}]}
+        return classify(9 * subject + person, f"w{person}", task, subject=subject)
+
     nothing = classify(99, "w0", {"task": "T0", "value": []}, subject="none")
-    truth = allalike.discover(written(RAW, *rows, nothing)).truth.set_index("task")["label"]
-    assert (set(truth.iloc[0]), set(truth["none"])) == ({"LION", "OWL"}, set())
+    path = written(RAW, *(see(person, subject) for person in range(3) for subject in range(8)), nothing)
+    result = allalike.discover(path)
+    truth: Any = result.truth.set_index("task")
+    fields = result.summary["domain"]["fields"]
+    assert list(fields) == ["T0", "HOWMANY LION", "DOES", "YOUNG"]
+    assert list(fields["HOWMANY LION"]["levels"]) == ["1", "10", "11-50", "51"]
+    assert truth.loc["2", "HOWMANY LION"] == "11-50"
+    told = {"T0": {"LION", "OWL"}, "DOES": {"LION: EATING", "LION: RESTING"}, "YOUNG": {"LION"}}
+    assert {name: set(truth.loc["2", name]) for name in told} == told
+    assert set(truth.loc["none", "T0"]) == set()
+    assert [part.run.domain.name for part in allalike.agreement(path, by="user_id").values()] == ["record"]
 
 
 def test_tasks_of_several_workflows_are_not_mixed_and_who_did_not_log_in_is_told_apart(written: Sheets) -> None:

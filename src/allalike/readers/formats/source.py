@@ -84,7 +84,7 @@ class Source:
 
     ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
     that of a folder of masks. Labels are of the type ``domain``; some columns have known ``levels``; ``scales`` is the
-    column of the scale of each task. A label may have a column of ``truths``.
+    column of the scale of each task. A label has a column of ``truths``, or one of ``details`` on its members.
     Samples of a judge, ``careless`` workers with reasons, and the number of ``silent`` tasks go to the notes.
     """
 
@@ -109,6 +109,7 @@ class Source:
     levels: Mapping[str, Domain] = field(default_factory=dict)
     scales: str = ""
     truths: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
     samples: Sequence[str] = ()
     careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
     silent: int | None = None

@@ -61,7 +61,8 @@ class SheetTool(Tool):
 class Sheet:
     """Columns that all files of an export have, which a tool changes before it builds one table.
 
-    ``inputs`` are columns of what was shown, and ``truths`` those of gold labels, by question.
+    ``inputs`` are columns of what was shown. ``truths`` are columns of gold labels, and ``details`` of further facts
+    about choices, both by question. Details are not listed among the columns.
     """
 
     def __init__(self, tables: Sequence[Source], files: Files) -> None:
@@ -77,6 +78,7 @@ class Sheet:
         self.remarks = list(dict.fromkeys(joined.remarks))
         self.inputs: Sequence[str] = ()
         self.truths: Mapping[str, str] = {}
+        self.details: dict[str, str] = {}
 
     def cells(self, name: str) -> list[Any]:
         """Return the values of a column; a missing text is empty."""
@@ -174,7 +176,7 @@ class Sheet:
             )
         return build_table(
             tool,
-            self.columns,
+            [name for name in self.columns if name not in self.details.values()],
             lambda name: as_column(self.columns[name]),
             self.where,
             (worker, task, label),
@@ -183,6 +185,7 @@ class Sheet:
             decimal=self.joined.decimal,
             remarks=tuple(self.remarks),
             truths=truths,
+            details=self.details,
         )
 
     def _choose(self, names: Sequence[str]) -> str | tuple[str, ...]:
@@ -318,6 +321,6 @@ def as_answers(values: Sequence[Any]) -> list[Any]:
     """
     if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
         return [value if isinstance(value, list) or value is None else [value] for value in values]
-    if any(isinstance(value, frozenset) or (isinstance(value, list) and len(value) > 1) for value in values):
+    if any(isinstance(value, dict) or (isinstance(value, list) and len(value) > 1) for value in values):
         return [None if value is None else frozenset([value] if isinstance(value, str) else value) for value in values]
     return [(value[0] if value else None) if isinstance(value, list) else value for value in values]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from allalike.readers.tools.base import Peek
     from allalike.readers.tools.sheets import Roles
 
+    Details = dict[str, dict[str, tuple[str, ...]]]  # a choice of a survey -> a question about it -> answers
+
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _LABELS = ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
 _ABOUT_NAMES = """
@@ -31,6 +34,7 @@ _ABOUT_NAMES = """
     total_submissions submission_index extractor data.aggregation_version aggregation_version unnamed: index
 """
 _ABOUT = tuple(_ABOUT_NAMES.split())
+_RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
 
 
@@ -165,6 +169,9 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
             names += masks
         else:
             names.append(name)
+        if details := _list_details(answers):
+            sheet.columns[f"{name} details"] = details
+            sheet.details[name] = f"{name} details"
     return names
 
 
@@ -191,7 +198,7 @@ def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, A
 def _list_answers(value: Any) -> list[tuple[str, Any]]:
     """Return the answer to a task, or those to each of several menus, numbered.
 
-    An answer is a string, a list of strings, a list of marks, or the set of the choices of a survey, perhaps none.
+    An answer is a string, a list of strings, a list of marks, or the details of a survey, whose choices may be none.
     """
     answers: list[Any]
     if not isinstance(value, list):
@@ -199,7 +206,7 @@ def _list_answers(value: Any) -> list[tuple[str, Any]]:
     elif not value or not all(isinstance(item, dict) for item in value):
         answers = [[text for text in map(_as_text, value) if text is not None]]
     elif any("choice" in item for item in value):
-        answers = [frozenset(str(item["choice"]) for item in value if item.get("choice") is not None)]
+        answers = [_read_survey(value)]
     elif all(set(item) & {"x", "points", "pathX", "clipPath", "x1"} for item in value):
         answers = [value]
     else:
@@ -215,6 +222,45 @@ def _as_text(value: Any) -> str | None:
     if value is None or value == "":
         return None
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _read_survey(items: Sequence[Mapping[str, Any]]) -> Details:
+    """Return the choices of a survey with what is said of each; of one that was chosen twice, what was said first."""
+    details: Details = {}
+    for item in items:
+        if item.get("choice") is not None:
+            answers = item.get("answers")
+            fields = answers.items() if isinstance(answers, dict) else ()
+            said = {str(name): tuple(map(str, cell if isinstance(cell, list) else [cell])) for name, cell in fields}
+            details.setdefault(str(item["choice"]), said)
+    return details
+
+
+def _list_details(answers: Sequence[Any]) -> list[Details] | None:
+    """Return what is said of the choices of each row, spelled out, or nothing if nothing is.
+
+    Zooniverse leaves out vowels and signs: N and S are no and yes, and 1150 is 11-50 where 10 can be chosen, too.
+
+    >>> _list_details([{"LION": {"HWMN": (many,), "YNG": ("S",)}} for many in ("10", "1150")])
+    [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
+    """
+    rows: list[Details] = [answer if isinstance(answer, dict) else {} for answer in answers]
+    cells: dict[str, set[str]] = {}
+    for said in (said for row in rows for said in row.values()):
+        for name, given in said.items():
+            cells.setdefault(name, set()).update(given)
+    for said in (said for row in rows for said in row.values()):
+        for name, given in said.items():
+            said[name] = tuple(_spell(cell, cells[name]) for cell in given)
+    return rows if cells else None
+
+
+def _spell(cell: str, given: set[str]) -> str:
+    if given <= {"N", "S"}:
+        return {"N": "no", "S": "yes"}[cell]
+    low, high = cell[: len(cell) // 2], cell[len(cell) // 2 :]
+    is_range = _RANGE.fullmatch(cell) is not None and int(low) < int(high) and str(int(low) - 1) in given
+    return f"{low}-{high}" if is_range else cell
 
 
 def _are_outlines(answers: Sequence[Any]) -> bool:
