@@ -114,7 +114,7 @@ def test_copies_of_every_kind_of_label_are_found(domain: str) -> None:
     assert [group.members for group in found.copy_groups.groups if group.copies] == [(leader, 9, 10)]
 
 
-@pytest.mark.parametrize("model", ["gaussian", RANKINGS, "one-coin(classes=30)"])
+@pytest.mark.parametrize("model", ["gaussian", RANKINGS, "intervals", "one-coin(classes=30)"])
 def test_a_constant_and_answers_to_other_tasks_are_uninformative(model: str) -> None:
     drawn = allalike.simulate(model, workers=8, tasks=400, seed=11).answers
     place = np.arange(3200).reshape(400, 8)

@@ -274,7 +274,7 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     ("no gold", discovered(goods(), domain=APART, method="OA", gold={"t0004": {"colour": "red"}}), ("'size'", "OA")),
     ("history of whole records", discovered(goods(), domain=APART, **SEEN), ("history",)),
     ("some of the fields", discovered(COLUMNS, domain=Record("colour, size")), ("'size'",)),
-    ("minimax", labelled("ranking(rule=minimax)", "1>2>3>4>5>6>7>8>9"), ("9 items", "at most 8", "schulze")),
+    ("minimax", labelled("ranking(rule=minimax)", "1>2>3>4>5>6>7>8>9"), ("8 items", "kemeny")),
     *(
         (rule, labelled(Ranking(rule=rule), "a>b", "a>c"), ("places", "all items"))
         for rule in ("stv", "veto", "bucklin")
@@ -328,7 +328,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: Copiers(number=5).appoint(5), ("5 workers", "leaves 0")),
     (lambda: Copiers(fidelity=1.5), ("fidelity", "1.5")),
     (lambda: simulate("real SYN.N", workers=100_000, tasks=1_000_000), ("100,000,000,000", "too many")),
-    (lambda: simulate("mallows(items=1000)", workers=1000, tasks=1000), ("1,000 values",)),
+    (lambda: simulate("masks(height=2000, width=2000)", workers=10, tasks=100), ("4,000,000 values",)),
     (lambda: Disk(memory="much"), ("memory", "size")),
     (lambda: Disk(memory="1KB"), ("500 MB",)),
     (lambda: Spark(partitions=0), ("partitions", "0")),
@@ -349,8 +349,9 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
             ("one-coin(population='normal(low=1, high=0)')", ("first below the second",)),
             ("one-coin(population='fixed(values=())')", ("values", "empty")),
             ("gaussian(reading='spread')", ("reading", "sd, variance")),
+            ("intervals(length=3)", ("3 intervals", "length 3")),
             ("mallows(items=2000)", ("items", "1000")),
-            ("mallows(items=1)", ("items", "at least 2")),
+            ("masks(height=0)", ("height", "at least 1")),
         ]
     ),
 ]

@@ -10,7 +10,14 @@ import pytest
 from scipy import stats
 
 from allalike.simulation import Model
-from allalike.simulation.models import GaussianModel, MallowsModel, OneCoinModel, TwoCoinModel
+from allalike.simulation.models import (
+    GaussianModel,
+    IntervalModel,
+    MallowsModel,
+    MaskModel,
+    OneCoinModel,
+    TwoCoinModel,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -88,3 +95,40 @@ def test_mallows_rankings_are_as_far_from_the_truth_as_the_closed_form_says(
     truth = tuple(np.random.default_rng(9).permutation(items).tolist())
     wrong = np.array([wrong_pairs(order, truth) for order in answer(model, np.tile(truth, (20_000, 1)), 10, phi=phi)])
     assert abs(wrong.mean() - closed) < 4 * wrong.std() / np.sqrt(len(wrong))
+
+
+def test_bounds_of_intervals_are_off_by_the_shift_and_stay_in_order() -> None:
+    truth = np.tile([[200, 400], [600, 800]], (20_000, 1, 1))
+    exact, near, wild = (answer(IntervalModel(), truth, 14, shift=shift) for shift in (0.0, 10.0, 400.0))
+    np.testing.assert_array_equal(exact, truth)
+    # rounding to whole numbers adds the variance of a uniform error, 1/12
+    np.testing.assert_allclose((near - truth).var(axis=0), 100 + 1 / 12, rtol=0.05)
+    assert np.abs((near - truth).mean(axis=0)).max() < 4 * 10 / np.sqrt(20_000)
+    flat = wild.reshape(len(wild), -1)
+    assert (np.diff(flat, axis=1) >= 0).all()
+    assert (flat.min(), flat.max()) == (0, 1000)
+
+
+def test_intervals_are_missed_at_their_rate() -> None:
+    truth = np.tile([[200, 400], [600, 800]], (20_000, 1, 1))
+    answers = answer(IntervalModel(miss=0.3), truth, 15, shift=2.0)
+    close((answers[..., 0] == answers[..., 1]).mean(), 0.3, 40_000)
+
+
+def test_pixels_beside_a_straight_outline_are_on_as_often_as_the_normal_distribution_says() -> None:
+    truth = np.zeros((3000, 33, 48), np.bool_)
+    truth[..., :24] = True  # the outline lies between columns 23 and 24, far from every border
+    np.testing.assert_array_equal(answer(MaskModel(), truth[:1], 16, shift=0.0), truth[:1])
+    answers = answer(MaskModel(), truth, 16, shift=3.0)
+    columns = np.arange(18, 30)
+    for row in (16, 19):  # on a point of the coarse grid, and between two
+        close(answers[:, row, columns].mean(axis=0), stats.norm.cdf((23.5 - columns) / 3), 3000)
+
+
+def test_neighbours_on_an_outline_are_off_together_and_distant_ones_are_not() -> None:
+    truth = np.zeros((2000, 49, 80), np.bool_)
+    truth[..., :40] = True
+    widths = answer(MaskModel(), truth, 17, shift=3.0).sum(axis=2)
+    correlation = np.corrcoef(widths.T)
+    assert correlation[24, 25] > 0.9
+    assert abs(correlation[8, 40]) < 0.1

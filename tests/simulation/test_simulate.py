@@ -26,6 +26,8 @@ from running.updates import flat
 
 pytestmark = pytest.mark.slow
 
+SMALL = {"masks": "masks(height=24, width=32)"}  # what would take long
+
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(simulate_command, arguments, catch_exceptions=True)
@@ -40,6 +42,7 @@ def run(*arguments: str) -> Result:
         ("k4 SYN", "k=4 SYN"),
         ("rank HS", "ranking SYN.HS"),
         ("Gauss", "gaussian"),
+        ("interval", "intervals"),
         ("mallows(items=3)", "mallows"),
     ],
 )
@@ -128,14 +131,16 @@ def test_numbers_of_the_paper_come_out_with_its_ranking_crowds(name: str, method
 @pytest.mark.parametrize("copiers", [0, 4])
 @pytest.mark.parametrize("name", MODELS)
 def test_faults_are_the_mean_distance_to_the_truth_by_the_distance_of_the_domain(name: str, copiers: int) -> None:
-    tasks = 2000
-    crowd = simulate(name, workers=8, tasks=tasks, copiers=Copiers(number=copiers, fidelity=0.6), seed=3)
+    tasks = 150 if name == "masks" else 400 if name == "intervals" else 2000
+    crowd = simulate(
+        SMALL.get(name, name), workers=8, tasks=tasks, copiers=Copiers(number=copiers, fidelity=0.6), seed=3
+    )
     oracle = allalike.discover(crowd.answers, method="OA", gold=crowd.truth).workers
     assert oracle["worker"].tolist() == list(crowd.faults)
     # four standard errors; a squared error has the spread of its mean, times the root of two
     spread = np.sqrt(2) * crowd.drawn.faults if "bias" in crowd.drawn.parameters else 0.35
     off = np.abs(oracle["mean_error"].to_numpy() - crowd.drawn.faults)
-    assert (off < 4 * spread / np.sqrt(tasks) + 1e-9).all()
+    assert (off < 4 * spread / np.sqrt(tasks) + (0.03 if tasks < 1000 else 0) + 1e-9).all()
 
 
 def test_a_bias_counts_in_the_fault() -> None:
@@ -185,14 +190,15 @@ def test_what_is_written_is_discovered_as_what_was_drawn(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ending = ".parquet" if name == "two-coin" else ".csv"
+    model = SMALL.get(name, name)
+    ending = "" if name == "masks" else ".parquet" if name == "two-coin" else ".csv"
     sizes = ["--tasks", "12", "--workers", "7", "--seed", "8", "--answers-per-task", "5"]
-    done = run(name, "-o", f"answers{ending}", "--truth", f"truth{ending}", *sizes)
+    done = run(model, "-o", f"answers{ending}", "--truth", f"truth{ending}", *sizes)
     assert done.exit_code == 0, done.output
     (command,) = re.findall("^ +allalike discover (.*)$", done.stdout, flags=re.MULTILINE)
     found = CliRunner().invoke(discover_command, [*shlex.split(command), "--json", "--quiet"], catch_exceptions=False)
     summary = json.loads(found.stdout)
-    crowd = simulate(name, workers=7, tasks=12, answers_per_task=5, seed=8)
+    crowd = simulate(model, workers=7, tasks=12, answers_per_task=5, seed=8)
     expected = allalike.discover(crowd.answers, gold=crowd.truth).summary
     assert flat(summary["gold"]) == pytest.approx(flat(expected["gold"]))
     assert [summary[key] for key in ("answers", "workers", "tasks", "changed")] == [60, 7, 12, expected["changed"]]
@@ -215,6 +221,9 @@ def test_the_faults_are_written_with_what_they_come_from(tmp_path: Path) -> None
     [
         ("k4 -o a.txt", ("a.txt", ".csv", ".parquet")),
         ("k4 -o a.csv --truth ./a.csv", ("twice",)),
+        ("masks -o a --truth a/truth", ("folder",)),
+        ("masks -o a.csv", ("folder",)),
+        ("masks -o old", ("old", "not empty")),
         ("k4 -o old/kept.csv/a.csv", ("a.csv", "cannot be written")),
         ("k4 -o old/kept.csv --truth folder.csv --overwrite", ("folder.csv", "folder")),
     ],
@@ -234,12 +243,18 @@ def test_a_failure_is_one_message_and_leaves_everything_as_it_was(
     assert Path("old/kept.csv").read_text() == "as it was"
 
 
-def test_a_file_is_replaced_if_asked_for(tmp_path: Path) -> None:
+def test_a_file_is_replaced_if_asked_for_and_an_empty_folder_is_filled(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("old")
+    (tmp_path / "masks").mkdir()
     with pytest.raises(OutputError, match=r"a\.csv.*overwrite=True"):
         simulate("k4").save(tmp_path / "b.csv", truth=tmp_path / "a.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "masks"]
     assert (tmp_path / "a.csv").read_text() == "old"
     simulate("k4").save(tmp_path / "a.csv", overwrite=True)
+    paths = simulate("masks(height=8, width=8)", workers=2, tasks=2).save(
+        tmp_path / "masks", truth=tmp_path / "new" / "truth"
+    )
     assert (tmp_path / "a.csv").read_text().startswith('"worker"')
+    names = sorted(path.relative_to(tmp_path / "masks").as_posix() for path in paths[0].rglob("*.*"))
+    assert names == ["manifest.csv", "t1/w1.png", "t1/w2.png", "t2/w1.png", "t2/w2.png"]
     assert not list(tmp_path.rglob(".allalike-*"))

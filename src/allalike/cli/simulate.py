@@ -14,8 +14,10 @@ from allalike.result.messages import say_counts
 
 @command()
 @click.argument("model")
-@option("-o", "--output", group="Output", required=True, help="File of the answers: .csv or .parquet.")
-@option("--truth", help="File for the correct labels: task and label.")
+@option(
+    "-o", "--output", group="Output", required=True, help="File of the answers: .csv, .parquet, or a folder of masks."
+)
+@option("--truth", help="File for the correct labels: task and label. A folder for masks.")
 @option("--faults", help="File for the workers and their true errors.")
 @option("--workers", type=int, default=20, help="Number of workers.", show_default=True)
 @option("--tasks", type=int, help="Number of tasks (default: that of the model).")

@@ -8,13 +8,15 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.options import Options, check_choice, choice, number, share, whole
-from allalike.domains import Categorical, Domain, Encoding, Ranking, Real
+from allalike.distances import lengths, overlap
+from allalike.domains import Bitmap, Categorical, Domain, Encoding, Interval, Ranking, Real
 from allalike.errors import OptionError
 from allalike.simulation.populations import Population, as_population, drawn_from
 
@@ -29,12 +31,14 @@ class Model(Options, ABC):
     """A kind of crowd: it draws truths, workers, and an answer of a worker to a task.
 
     The parameters of a worker are what her population gives her, such as a standard deviation; her fault is the
-    distance to the truth that follows from them. `usual_tasks` is how many tasks are drawn unless asked otherwise.
+    distance to the truth that follows from them. `usual_tasks` is how many tasks are drawn unless asked otherwise, and
+    `pictures` tells whether labels are image files.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     usual_tasks: ClassVar[int] = 100
+    pictures: ClassVar[bool] = False
     population: Population | str = drawn_from("normal")
 
     @property
@@ -117,6 +121,24 @@ def item_names(items: int) -> list[str]:
     (['a', 'b', 'c'], 'i27')
     """
     return list(ascii_lowercase[:items]) if items <= len(ascii_lowercase) else id_column("i", items).to_pylist()
+
+
+def interval_column(labels: Array) -> pa.Array:
+    """Write sets of intervals as JSON; those that hold nothing are left out.
+
+    >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
+    ['[[3, 7], [10, 12]]', '[]']
+    """
+
+    def joined(*parts: Any) -> Any:
+        return pc.binary_join_element_wise(*parts, "")
+
+    pieces = []
+    for begin, end in np.moveaxis(labels, 0, -1):
+        texts = (arrow_of(bound).cast("string") for bound in (begin, end))
+        written = joined("[", next(texts), ", ", next(texts), "], ")
+        pieces.append(pc.if_else(arrow_of(end > begin), written, ""))
+    return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
 
 
 # Classes that workers mistake for each other, with one probability or with two.
@@ -331,3 +353,196 @@ class MallowsModel(Model):
         names = pa.array(item_names(self.items), pa.string()).take(arrow_of(labels.ravel()))
         starts = arrow_of(np.arange(0, labels.size + 1, self.items, dtype=np.int32))
         return pc.binary_join(pa.ListArray.from_arrays(starts, names), ">").cast("large_string")
+
+
+# Models whose answers cover something: intervals of a line, or pixels of a picture.
+
+
+_GRID, _TRIALS = 24, 100  # for how many shifts a fault is measured, and in how many tasks
+_MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape(Model):
+    """A model that moves what the truth covers; how far that is from the truth is measured in tasks of its own."""
+
+    @abstractmethod
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Return the Jaccard distance of each answer to its truth."""
+
+    def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
+        """Draw how far a worker's bounds are off."""
+        return {"shift": check_within(self.draw(self.population, workers, rng), np.inf, "The shift of a worker")}
+
+    def faults(self, parameters: Parameters) -> Floats:
+        """Measure the mean distance for some shifts, and interpolate."""
+        shift, rng = parameters["shift"], np.random.default_rng(0)
+        grid = np.unique(np.linspace(shift.min(), shift.max(), _GRID))
+        distance = np.zeros(len(grid))
+        trials = max(4, min(_TRIALS, _MAX_TRUTH_VALUES // self.size))
+        for truth in self.truths(trials, rng)[:, None]:
+            answers = self.answers(truth, {"shift": grid}, rng)
+            distance += self.distance_between(answers, np.broadcast_to(truth, answers.shape)) / trials
+        fault: Floats = np.interp(shift, grid, distance)
+        return fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalModel(_Shape):
+    """Sets of intervals between whole numbers, whose bounds workers move.
+
+    >>> from allalike.simulation import simulate
+    >>> simulate(IntervalModel(intervals=2), workers=2, tasks=2).truth["label"].tolist()
+    ['[[242, 353], [662, 678]]', '[[24, 79], [424, 613]]']
+    """
+
+    name: ClassVar[str] = "intervals"
+    summary: ClassVar[str] = "sets of intervals with moved bounds; options population, length, intervals, miss"
+    population: Population | str = drawn_from("uniform(low=5.0, high=100.0)")
+    length: int = whole(1000, least=1)
+    intervals: int = whole(3, least=1)
+    miss: float = share(0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2 * self.intervals > self.length + 1:
+            raise OptionError(f"{self.intervals} intervals do not fit on a line of length {self.length}.")
+
+    @property
+    def domain(self) -> Domain:
+        """Sets of intervals."""
+        return Interval()
+
+    @property
+    def size(self) -> int:
+        """Two bounds of each interval."""
+        return 2 * self.intervals
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw different bounds, in order."""
+        bounds = 2 * self.intervals
+        free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
+        return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Move the bounds by Gaussian errors, put them in order, and forget some intervals."""
+        shift = parameters["shift"][:, None, None]
+        shape = np.broadcast_shapes(truth.shape, shift.shape)
+        moved = np.rint(truth + shift * rng.standard_normal(shape)).clip(0, self.length).astype(np.int64)
+        answers: Array = np.sort(moved.reshape(len(moved), -1), axis=1).reshape(shape)
+        missed = rng.random(shape[:-1]) < self.miss
+        answers[..., 1] = np.where(missed, answers[..., 0], answers[..., 1])
+        return answers
+
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Compare lengths."""
+        rows = np.arange(len(answers))
+        return lengths.distance(_unions(answers), rows, _unions(truth), rows)
+
+    def column(self, labels: Array) -> Any:
+        """Return intervals as JSON."""
+        return interval_column(labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskModel(_Shape):
+    """Ellipses in pictures, whose outlines wobble.
+
+    >>> from allalike.simulation import simulate
+    >>> simulate(MaskModel(height=32, width=40), workers=2, tasks=3).drawn.label.shape
+    (6, 32, 40)
+    """
+
+    name: ClassVar[str] = "masks"
+    summary: ClassVar[str] = "masks with wobbling outlines; options population, height, width, grain, specks"
+    usual_tasks: ClassVar[int] = 20
+    pictures: ClassVar[bool] = True
+    population: Population | str = drawn_from("uniform(low=0.5, high=6.0)")
+    height: int = whole(48, least=1)
+    width: int = whole(64, least=1)
+    grain: int = whole(8, least=1)
+    specks: float = share(0.0)
+
+    @property
+    def domain(self) -> Domain:
+        """Masks."""
+        return Bitmap()
+
+    @property
+    def size(self) -> int:
+        """All pixels."""
+        return self.height * self.width
+
+    def truths(self, tasks: int, rng: np.random.Generator) -> Array:
+        """Draw ellipses of any direction whose centre is near the middle."""
+        size = np.array([self.height, self.width])
+        centre, radius = rng.uniform(0.35, 0.65, (tasks, 2)) * size, rng.uniform(0.15, 0.35, (tasks, 2)) * size.min()
+        angle = rng.uniform(0, np.pi, tasks)[:, None, None]
+        row, column = (np.arange(side) + 0.5 for side in size)
+        down, across = row[:, None] - centre[:, :1, None], column - centre[:, 1:, None]
+        along, aside = (
+            down * np.cos(angle) + across * np.sin(angle),
+            across * np.cos(angle) - down * np.sin(angle),
+        )
+        inside: Array = (along / radius[:, :1, None]) ** 2 + (aside / radius[:, 1:, None]) ** 2 <= 1
+        return inside
+
+    def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
+        """Move the outlines by a smooth random field, and turn some pixels over.
+
+        A pixel belongs to the answer if its distance to the outline (positive inside) plus the field is positive. The
+        field is Gaussian with the worker's shift as its standard deviation, everywhere: it is drawn on a coarse grid
+        and interpolated with weights whose squares sum to 1.
+        """
+        shift = parameters["shift"][:, None, None]
+        n = max(len(truth), len(shift))
+        rows, columns = (_interpolation(size, self.grain) for size in truth.shape[-2:])
+        field = rows @ rng.standard_normal((n, rows.shape[1], columns.shape[1])) @ columns.T
+        answers: Array = _inside(truth) + shift * field > 0
+        return answers ^ (rng.random(answers.shape) < self.specks) if self.specks else answers
+
+    def distance_between(self, answers: Array, truth: Array) -> Floats:
+        """Compare pixels."""
+        area, common = answers.sum(axis=(1, 2)), (answers & truth).sum(axis=(1, 2))
+        return overlap.jaccard(area, truth.sum(axis=(1, 2)), common)
+
+    def column(self, labels: Array) -> Any:
+        """Return the masks as they are."""
+        return list(labels)
+
+
+def _unions(bounds: Array) -> lengths.Unions:
+    """Leave out the intervals that hold nothing."""
+    held = bounds[..., 1] > bounds[..., 0]
+    first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
+    return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
+
+
+def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:
+    """Return how deep inside the object each pixel of each mask lies, in pixels up to the outline; below 0 outside.
+
+    What lies behind the border is outside; a mask without an object stays without one.
+    """
+    depth, before = np.empty(pixels.shape), None
+    for place in np.ndindex(pixels.shape[:-2]):
+        same = before is not None and np.array_equal(pixels[place], pixels[before])  # as answers to one task are
+        depth[place] = depth[before] if same else _depth(np.pad(pixels[place], 1))[1:-1, 1:-1]
+        before = place
+    return depth
+
+
+def _depth(mask: npt.NDArray[np.bool_]) -> Floats:
+    from scipy import ndimage
+
+    distance: Any = ndimage.distance_transform_edt
+    inner = distance(mask) - distance(~mask) if mask.any() else np.full(mask.shape, -np.inf)
+    depth: Floats = inner - np.where(mask, 0.5, -0.5)
+    return depth
+
+
+def _interpolation(size: int, grain: int) -> Floats:
+    """Return the weights of the points of a coarse grid for each pixel; their squares sum to 1."""
+    pixel, point = np.arange(size)[:, None] / grain, np.arange(-(-(size - 1) // grain) + 1)
+    weights = np.maximum(0.0, 1 - np.abs(pixel - point))
+    rows: Floats = weights / np.linalg.norm(weights, axis=1, keepdims=True)
+    return rows

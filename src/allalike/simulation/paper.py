@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from allalike._core.registry import make
 from allalike.errors import UnknownNameError
-from allalike.simulation.models import GaussianModel, MallowsModel, Model, OneCoinModel, TwoCoinModel
+from allalike.simulation.models import (
+    GaussianModel,
+    IntervalModel,
+    MallowsModel,
+    MaskModel,
+    Model,
+    OneCoinModel,
+    TwoCoinModel,
+)
 
 if TYPE_CHECKING:
     from allalike.simulation.populations import Population
@@ -92,7 +100,7 @@ CROWDS: dict[str, type[Model]] = {
     crowd.name: crowd for crowd in (RealN, RealHS, BinaryN, BinaryHS, FourClasses, RankingN, RankingHS)
 }
 MODELS: dict[str, type[Model]] = CROWDS | {
-    model.name: model for model in (GaussianModel, OneCoinModel, TwoCoinModel, MallowsModel)
+    model.name: model for model in (GaussianModel, OneCoinModel, TwoCoinModel, MallowsModel, IntervalModel, MaskModel)
 }
 
 

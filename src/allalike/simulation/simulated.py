@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ import numpy.typing as npt
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
+from allalike._core.masks import Mask, write_masks
 from allalike._core.options import check_number
 from allalike._core.system.output import Output
-from allalike._core.system.tables import write_tables
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError, TooLargeError
 from allalike.simulation.models import id_column
@@ -29,13 +29,13 @@ from allalike.simulation.paper import as_model
 from allalike.simulation.populations import Copiers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.simulation.models import Model, Parameters
 
 TABLES = (".csv", ".parquet")
-_MAX_VALUES = 200_000_000  # numbers or items in all answers
+_MAX_VALUES = 200_000_000  # numbers, items or pixels in all answers
 
 Numbers = npt.NDArray[np.int64]
 
@@ -47,7 +47,8 @@ class Drawn:
     Parameters
     ----------
     worker, task, label
-        The answers. Classes are codes, rankings are codes of items, best first, in a row for each answer.
+        The answers. Classes are codes, rankings are codes of items, best first, in a row for each answer; intervals are
+        pairs of bounds, masks tables of pixels.
     truth
         The truth of each task, in the same form.
     faults
@@ -149,6 +150,89 @@ def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> N
     return chosen
 
 
+# Files of a simulated crowd: tables, and folders of masks.
+
+
+def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
+    """Let each function write its file or folder; those of one folder are put in place together.
+
+    Files that are there already are replaced only if they may be overwritten, and folders only if they are empty.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "note.txt")
+    ...     _ = write_all({path: lambda beside: beside.write_text("done") and None})
+    ...     path.read_text()
+    'done'
+    """
+    stages: dict[Path, Path] = {}
+    with ExitStack() as opened:
+        for target in targets:
+            _check_place(target)
+            if target.parent not in stages:
+                names = [other.name for other in targets if other.parent == target.parent and not other.is_dir()]
+                output = Output(folder=target.parent, overwrite=overwrite, failure=f"{target} cannot be written")
+                stages[target.parent] = opened.enter_context(output.staged(names))
+        for target, write in targets.items():
+            write(stages[target.parent] / target.name)
+    return list(targets)
+
+
+def _check_place(target: Path) -> None:
+    if target.is_dir() and target.suffix.lower() in TABLES:
+        raise OutputError(f"{target} cannot be written: it is a folder.")
+    if target.is_dir() and any(target.iterdir()):
+        raise OutputError(f"{target} cannot be written: it is a folder that is not empty. Name another, or remove it.")
+
+
+def write_table(columns: Mapping[str, Any], path: Path) -> None:
+    """Write columns as CSV or Parquet, as the ending says.
+
+    >>> import pyarrow as pa, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table({"task": pa.array([7])}, Path(folder, "a.csv"))
+    ...     Path(folder, "a.csv").read_text().split()
+    ['"task"', '7']
+    """
+    table = pa.Table.from_arrays(list(columns.values()), names=list(columns))
+    if path.suffix.lower() == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, path)
+    else:
+        import pyarrow.csv as pacsv
+
+        pacsv.write_csv(table, path, pacsv.WriteOptions(quoting_style="needed"))
+
+
+def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
+    """Write masks as image files, in one folder per task, and a manifest that says whose each of them is.
+
+    >>> import numpy as np, pyarrow as pa, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_pictures({"task": pa.array(["t1"]), "label": [np.eye(2, dtype=np.bool_)]}, Path(folder, "masks"))
+    ...     [path.name for path in Path(folder).glob("masks/*/*")]
+    ['truth.png']
+    """
+    tasks, labels = columns["task"].to_pylist(), columns["label"]
+    workers = columns["worker"].to_pylist() if "worker" in columns else ["truth"] * len(tasks)
+    rows: dict[str, list[int]] = {}
+    for row, task in enumerate(tasks):
+        rows.setdefault(task, []).append(row)
+    paths: list[str | None] = [None] * len(tasks)
+    for task, own in rows.items():
+        written = write_masks([Mask.of(labels[row]) for row in own], [workers[row] for row in own], folder / task)
+        for row, path in zip(own, written, strict=True):
+            paths[row] = path
+
+    write_table(
+        {"worker": pa.array(workers), "task": pa.array(tasks), "path": pa.array(paths)}, folder / "manifest.csv"
+    )
+
+
 @dataclass(frozen=True)
 class Simulated:
     """A simulated crowd.
@@ -234,10 +318,11 @@ class Simulated:
         workers: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
     ) -> list[Path]:
-        """Write the answers, and where asked for the truth and the workers, as CSV or Parquet; return the paths.
+        """Write the answers, and where asked for the truth and the workers; return the paths.
 
-        Files that are there already are replaced only if they may be overwritten. What goes into one folder is there
-        whole or not at all.
+        Tables are CSV or Parquet, as the ending says; masks, answers and truth alike, go to a new folder. Files that
+        are there already are replaced only if they may be overwritten. What goes into one folder is there whole or not
+        at all.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -245,25 +330,20 @@ class Simulated:
         ...     [path.name for path in paths]
         ['answers.csv', 'truth.parquet']
         """
-        wanted = ((answers, self.columns), (truth, self._truth_columns), (workers, self._worker_columns))
-        targets: dict[Path, Callable[[], dict[str, Any]]] = {}
-        for place, columns in wanted:
-            if place is not None:
-                if not os.fspath(place):
+        write = write_pictures if self.model.pictures else write_table
+        wanted: list[tuple[Any, Callable[[], dict[str, Any]], Callable[..., None]]] = [
+            (answers, self.columns, write),
+            (truth, self._truth_columns, write),
+            (workers, self._worker_columns, write_table),
+        ]
+        targets: dict[Path, Callable[[Path], None]] = {}
+        for path, columns, writes in wanted:
+            if path is not None:
+                if not os.fspath(path):
                     raise OptionError("A place to write to is ''. Name a file, such as answers.csv.")
-                _check_path(path := Path(place), targets)
-                targets[path] = columns
-        with ExitStack() as opened:
-            stages: dict[Path, Path] = {}
-            for folder in dict.fromkeys(path.parent for path in targets):
-                names = [path.name for path in targets if path.parent == folder]
-                output = Output(folder=folder, overwrite=overwrite, failure=f"{folder / names[0]} cannot be written")
-                stages[folder] = opened.enter_context(output.staged(names))
-            for path, columns in targets.items():
-                found = columns()
-                table = pa.Table.from_arrays(list(found.values()), names=list(found))
-                write_tables(stages[path.parent] / path.name, [table])
-        return list(targets)
+                target = _checked(Path(path), targets, is_table=writes is write_table)
+                targets[target] = partial(_call, writes, columns)
+        return write_all(targets, overwrite=overwrite)
 
 
 def simulate(
@@ -303,16 +383,21 @@ def simulate(
     return Simulated(chosen, drawn)
 
 
-def _check_path(path: Path, others: Iterable[Path]) -> None:
-    """Refuse a place where no table can be written, or another one is."""
-    if path.suffix.lower() not in TABLES:
+def _call(write: Callable[..., None], columns: Callable[[], dict[str, Any]], path: Path) -> None:
+    write(columns(), path)
+
+
+def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
+    """Return a path if its ending fits what is written there, and nothing else is."""
+    if is_table and path.suffix.lower() not in TABLES:
         raise OptionError(f"{path} must end in {' or '.join(TABLES)}.")
-    if path.is_dir():
-        raise OutputError(f"{path} cannot be written: it is a folder.")
+    if not is_table and path.suffix.lower() in TABLES:
+        raise OptionError(f"{path} looks like a table, but masks go to a folder. Name one, such as {path.stem}.")
     here = path.resolve()
     for other in (other.resolve() for other in others):
         if here == other or here in other.parents or other in here.parents:
             raise OptionError(f"{path} is asked for twice, or lies in a folder that is. Name another place.")
+    return path
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:
