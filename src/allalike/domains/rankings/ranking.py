@@ -302,7 +302,7 @@ class RankingEncoding(Encoding, Things):
             if len(met) < (len(items) if complete[task] else min(len(items), 2)) or (
                 complete[task] and met != set(truth)
             ):
-                answer = unpack(block.label[block.starts[task]][None]).item.tolist()
+                answer = unpack(block.label[block.starts[[task]]]).item.tolist()
                 raise GoldError(
                     describe_difference(
                         "A known truth and an answer to its task",
