@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.domains import Categorical, Ranking
-from allalike.domains.rankings.bradley_terry import fit_strengths
+from allalike.domains.rankings.voting import fit_strengths
 from allalike.readers import read
 from crowd_data.base import Parsed, Parser
 from crowd_data.originals import bare_rows, count_repeats, read_columns

@@ -62,13 +62,7 @@ def warn_of(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> 
 
 
 def check_read_answers(answers: Answers | Scan) -> list[Issue]:
-    """Return the severe issues that counting shows, before answers are compared; none if they are not read yet.
-
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 1, "x"), ("bob", 2, "y")], domain="categorical")
-    >>> [issue.text[:29] for issue in check_read_answers(answers)]
-    ['No task has two answers: 2 an']
-    """
+    """Return the severe issues that counting shows, before answers are compared; none if they are not read yet."""
     return [issue for issue in _check_counts(answers) if issue.severe] if isinstance(answers, Answers) else []
 
 

@@ -212,13 +212,7 @@ def _solve(method: Method, run: Run) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method found, or why it failed, and how many seconds it took to weigh and decide.
-
-    >>> from allalike.compare import compare
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
-    >>> compare(rows, methods="P-TD").outcomes["P-TD"].weighing.weight
-    array([0.5, 0.5, 0. ])
-    """
+    """What a method found, or why it failed, and how many seconds it took to weigh and decide."""
 
     method: Method
     seconds: float

@@ -174,12 +174,12 @@ def update(
     check_complete(place)
     result_output(place).check([])  # before hours of work
     saved = read_call(place)
-    if (how := saved.facts["saved"]) is None:
+    if (how := saved.kept.saved) is None:
         raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
     tools = {saved.read.tool, saved.facts["notes"].get("guessed", {}).get("tool")}
-    if how["to"] and tools - {None, PLAIN}:
+    if how.to and tools - {None, PLAIN}:
         raise UnsupportedError(
-            f"The result in {place} was written for {', '.join(how['to'])}, too, which takes the exports of all"
+            f"The result in {place} was written for {', '.join(how.to)}, too, which takes the exports of all"
             " answers. Run 'allalike discover' on them with --to."
         )
     before = _load(saved, engine)
@@ -189,7 +189,7 @@ def update(
     changes, table = find_changes(before, result, more.tasks.hashes())
     result = replace(result, summary={**result.summary, "changes": changes})
     report("saving")
-    save_result(result, place, tables={"changes": table}, unchanged=saved.digest, **how)
+    save_result(result, place, how, tables={"changes": table}, unchanged=saved.digest)
     return result
 
 

@@ -174,7 +174,7 @@ def test_every_coefficient_that_is_told_is_in_the_list_and_the_list_is_printed()
         for name in allalike.agreement(rows_of(draw_levels(1)[:2]), domain=domain).coefficients()
     }
     assert told <= set(COEFFICIENTS)
-    out = run("agreement", "--list")[0]
+    out = run("list", "coefficients")[0]
     assert all(name in out for name in COEFFICIENTS)
 
 

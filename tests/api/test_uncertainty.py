@@ -211,21 +211,6 @@ def judged(result: Result, truth: dict[int, int]) -> pd.DataFrame:
     return result.truth.assign(right=result.truth["label"] == result.truth["task"].map(truth))
 
 
-def shares_of(rows: list[Row], k: int) -> Any:
-    """Return the share of the votes for each class of each task."""
-    votes = np.zeros((1 + max(int(str(task)) for _, task, _ in rows), k))
-    for _, task, label in rows:
-        votes[int(str(task)), int(str(label))] += 1
-    return votes / votes.sum(axis=1, keepdims=True)
-
-
-ALIKE = [(worker, task, (task + (task % 7 == worker)) % 3) for worker in range(4) for task in range(21)]
-
-
-def beyond_chance(share: float, k: int) -> float:
-    return (share - 1 / k) / (1 - 1 / k)
-
-
 def test_a_calibration_error_is_how_far_bins_are_off_weighed_by_their_labels() -> None:
     count, sure, hits = np.array([10.0, 30.0, 0.0]), np.array([4.0, 27.0, 0.0]), np.array([6.0, 24.0, 0.0])
     assert expected_calibration_error(count, sure, hits) == pytest.approx(10 / 40 * 0.2 + 30 / 40 * 0.1)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allalike
-from allalike import DOMAINS, METHODS, Custom, Disk, Memory, Ranking, Real, Result
+from allalike import DOMAINS, METHODS, Custom, Disk, Ranking, Result
 from allalike._core.blocks.block import Block
 from allalike.engines import Engine
 from allalike.engines.memory import MemoryRun
@@ -72,24 +72,6 @@ def test_updating_twice_gives_what_all_answers_give(method: str, domain: str, en
     assert_same(result, from_scratch(method, domain))
 
 
-MANY_TIMES = [
-    *((method, "categorical") for method in ("UA", "P-TD", "P-TD(per_pair=True)", "iP-TD", "D-TD")),
-    *(("UA", "real"), ("P-TD", "real"), ("P-TD(per_pair=True)", "text"), ("iP-TD", "real"), ("D-TD", "text")),
-]
-
-
-@pytest.mark.parametrize(
-    ("method", "domain", "engine"),
-    [  # of each method, one kind of label in blocks of one answer and the other on disk; both take long
-        pytest.param(*case, ENGINES[name], marks=pytest.mark.long if (place + turn) % 2 else [])
-        for place, case in enumerate(MANY_TIMES)
-        for turn, name in enumerate(("small blocks", "disk"))
-    ],
-)
-def test_updating_many_times_gives_what_all_answers_give(method: str, domain: str, engine: Engine) -> None:
-    check(cut(crowd(domain, seed=1, n=6, m=20, missing=0.3), 12, 1), domain=kind(domain), method=method, engine=engine)
-
-
 def test_a_large_file_that_was_read_part_by_part_is_updated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
@@ -137,41 +119,6 @@ def test_a_repeat_is_an_error_if_it_was_to_be_one(engine: Engine) -> None:
 
 
 @both_engines
-@pytest.mark.parametrize("method", ["UA", "P-TD", "iP-TD", "CRH(start='median')", "GTM", "D-TD"])
-@pytest.mark.parametrize("rule", ["mean", "median"])
-def test_a_corrected_typing_error_leaves_no_trace_in_the_digits(method: str, rule: str, engine: Engine) -> None:
-    rng = np.random.default_rng(0)
-    rows = [(f"w{i}", j, float(rng.normal(1e-3, 1e-4))) for i in range(5) for j in range(8)]
-    wrong = [("w1", 3, 1e12), ("w2", 5, -3e14)]
-    right = [("w1", 3, 1.1e-3), ("w2", 5, 0.9e-3)]
-    first = [row for row in rows if row[:2] not in {("w1", 3), ("w2", 5)}] + wrong
-    options: dict[str, Any] = {"domain": Real(rule=rule), "duplicates": "last"}
-    result = allalike.discover(allalike.read(first, **options), method=method, engine=engine).update(right)
-    assert_same(result, allalike.discover(allalike.read([*first, *right], **options), method=method, engine=engine))
-
-
-@both_engines
-def test_vectors_keep_their_digits_too(engine: Engine) -> None:
-    first = [("ada", 1, [1e-3, 2.0]), ("bob", 1, [1e10, 2.0]), ("eve", 1, [2e-3, 1.0]), ("eve", 2, [1e-3, 1e9])]
-    right = [("bob", 1, [1.5e-3, 3.0])]
-    result = allalike.discover(allalike.read(first, domain="vector", duplicates="last"), method="P-TD", engine=engine)
-    expected = allalike.discover(allalike.read([*first, *right], domain="vector", duplicates="last"), method="P-TD")
-    assert_same(result.update(right), expected)
-
-
-@both_engines
-def test_a_perfect_worker_stays_perfect(engine: Engine) -> None:
-    rows = [(worker, task, 0.1 * task) for task in range(1, 30) for worker in ("ada", "bob")]
-    odd = [("eve", task, 0.1 * task + 1 / 3) for task in range(20, 40)]
-    result, expected = check([rows + odd, [("cy", 25, 2.5), ("cy", 3, 0.3)]], domain="real", method="P-TD-AK")
-    zero = expected.workers["disparity"].tolist()[1] == 0
-    assert zero == (result.workers["disparity"].tolist()[1] == 0)
-    alike = [("ada", 1, 3), ("bob", 1, 3), ("ada", 2, 4), ("bob", 2, 4), ("eve", 2, 3)]
-    result, _ = check([alike, [("cy", 1, 3)]], domain="categorical", method="P-TD", engine=engine)
-    assert result.weighing.fault.tolist()[2] == 0
-
-
-@both_engines
 def test_both_results_can_be_used_after_an_update_and_alone(engine: Engine, tmp_path: Path) -> None:
     rows = crowd("text", seed=1, n=5, m=20)
     first = allalike.discover(rows[:60], domain="text", engine=engine)
@@ -206,13 +153,6 @@ def test_children_of_the_disk_engine_find_the_same() -> None:
     engine = Disk(partitions=4, processes=2)
     parts = [rows[:200], [("new", "t0001", 1), ("w001", "t0070", 7)], rows[200:]]
     check(parts, domain="categorical", method="iP-TD", engine=engine)
-
-
-def test_blocks_that_know_all_workers_and_those_that_know_some_are_renumbered() -> None:
-    rows = crowd("categorical", seed=1, n=4, m=200)
-    few = [("v", "t0003", 1), ("z", "t0300", 2)]
-    for engine in (Memory(), Memory(block_answers=40), Memory(block_answers=20), Disk()):
-        check([rows, few, [("a", "t0003", 0), ("w001", "t0300", 2)]], domain="categorical", engine=engine)
 
 
 LABELS: dict[str, st.SearchStrategy[Any]] = {
@@ -278,14 +218,6 @@ def test_new_items_and_longer_rankings_find_their_place(rule: str, engine: Engin
     for ties in ("first", "random"):
         gold = [{1: "9>10>8"}, {3: "7>12>9>1", 9: "z>y"}, {5: "b>10>a"}]
         check([first, second, third], gold=gold, domain=Ranking(rule=rule), ties=ties, engine=engine)
-
-
-@both_engines
-def test_items_that_only_known_truths_have_do_not_change_the_order_of_the_others(engine: Engine) -> None:
-    first, more = ([(worker, task, label) for worker, label in (("ada", "9>10"), ("bob", "10>9"))] for task in (1, 2))
-    gold = {1: "9>10", 7: "z>y"}
-    result, _ = check([first, more], gold=[gold, None], domain="ranking", method="UA", ties="first", engine=engine)
-    assert result.truth["label"].tolist() == [["9", "10"], ["9", "10"]]
 
 
 def known_truths(block: Block) -> dict[str, Any]:
@@ -406,36 +338,10 @@ def test_a_wide_table_is_updated_by_a_wide_table(engine: Engine) -> None:
     assert_same(result, expected)
 
 
-def test_more_may_be_answers_or_a_scan() -> None:
-    rows, more = [("ada", 1, "x"), ("bob", 1, "y"), ("eve", 2, "y")], [("ada", 2, "y"), ("kim", 1, "x")]
-    result, expected = discover(rows), discover([*rows, *more])
-    table = {"a": ["ada", "kim"], "b": [2, 1], "c": ["y", "x"]}
-    columns = {"worker": "a", "task": "b", "label": "c"}
-    for source in (
-        allalike.read(more, domain="categorical"),
-        allalike.read(table, columns=columns, domain="categorical"),
-        allalike.scan(table, columns=columns),
-    ):
-        assert_same(result.update(source), expected)
-
-
 def test_a_result_without_its_answers_cannot_be_updated() -> None:
     result = discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y")])
     with pytest.raises(UnsupportedError, match="cannot be updated"):
         Result(result.run, result.weighing, result.found, {}).update([("eve", 1, "x")])
-
-
-@both_engines
-def test_outliers_that_are_corrected_one_after_the_other_leave_all_digits(engine: Engine) -> None:
-    rows = [answer for i in range(10) for answer in (("bad", i, 1e9 / 9**i), ("g1", i, 0.0), ("g2", i, 0.1))]
-    rows += [answer for i in range(100, 160) for answer in (("bad", i, 0.0), ("g1", i, 0.1), ("g2", i, 0.2))]
-    corrections = [[("bad", i, 0.3)] for i in range(7)]
-    result = allalike.discover(allalike.scan(rows, domain="real", duplicates="last"), method="P-TD", engine=engine)
-    for more in corrections:
-        result = result.update(more)
-    whole = allalike.scan([*rows, *(more[0] for more in corrections)], domain="real", duplicates="last")
-    expected = allalike.discover(whole, method="P-TD").workers["disparity"]
-    np.testing.assert_allclose(result.workers["disparity"], expected, rtol=1e-9)
 
 
 @both_engines

@@ -11,8 +11,7 @@ import pytest
 
 import allalike
 from allalike import Memory, simulate
-from allalike.methods.auto.distances import compare_workers, distance_sums
-from allalike.methods.auto.screening import find_guess_distance
+from allalike.methods.auto.distances import compare_workers, distance_sums, find_guess_distance
 from crowds.distance_weights import all_distances, weigh
 from crowds.samples import crowd, kind
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 EQUAL = {
     "real": "gaussian(population='fixed(values=1)')",
     "ranking": "mallows(items=5, population='fixed(values=0.6)')",
-    "interval": "intervals(population='fixed(values=50)')",
     "many classes": "one-coin(classes=30, population='fixed(values=0.5)')",
 }
 
@@ -128,7 +126,6 @@ def test_equal_workers_are_hardly_weighed(name: str, n: int) -> None:
     [
         ("mallows(items=6, population='fixed(values=(0.4, 0.4, 0.4, 0.4, 1))')", 4),
         ("one-coin(classes=30, population='fixed(values=(0.4, 0.4, 0.4, 0.4, 0.96))')", 4),
-        ("intervals(population='fixed(values=(20, 20, 20, 20, 400))')", 4),
     ],
 )
 def test_a_spammer_has_hardly_any_weight_and_the_others_count_the_same(model: str, spammer: int) -> None:

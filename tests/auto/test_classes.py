@@ -13,8 +13,7 @@ from allalike import Auto, Disk, Memory
 from allalike._core.blocks.block import Block
 from allalike.answers import Answers
 from allalike.engines.sample import sample_tasks
-from allalike.methods.auto.confusion_matrices import prepare
-from allalike.methods.auto.em_starts import agreement_sums, find_starts
+from allalike.methods.auto.confusion_matrices import agreement_sums, find_starts, prepare
 from allalike.methods.auto.split_half import test_halves as find_split_half
 from allalike.readers import open_gold
 from crowds.copiers import answer

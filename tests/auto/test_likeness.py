@@ -1,6 +1,7 @@
 """Copies and empty answers among numbers, rankings, texts and whatever else has a distance."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 import allalike
 from allalike import Memory
-from allalike.methods.auto.copy_groups import find_copies
+from allalike._core.blocks.block import Ties
+from allalike.methods.auto.copy_groups import collapse, decide_collapsed, find_copies
 from allalike.methods.auto.informativeness import measure_informativeness
+from allalike.methods.fit import CopyGroups
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import weigh
 from crowds.public_data import load_from
@@ -149,3 +152,41 @@ def test_forecasters_who_always_say_about_one_half_are_no_copies(part: str, data
         if group.copies:
             for member in group.members:
                 assert np.mean(np.abs(answers.label[answers.worker == member] - 0.5)) > 0.2
+
+
+@pytest.mark.parametrize("domain", allalike.DOMAINS)
+def test_the_number_of_copies_changes_no_label(domain: str) -> None:
+    answers = crowd(domain, seed=5, n=6, m=30)
+    copies = [
+        (f"{worker} {each}", task, label) for worker, task, label in answers if worker == "w000" for each in "abc"
+    ]
+    alone, copied = (run_of(each, domain) for each in (answers, answers + copies))
+    names = [name.split()[0] for name in copied.workers.tolist()]
+    groups = CopyGroups(np.array([names.index(name) for name in names]))
+    first = [names.index(name) for name in alone.workers.tolist()]
+    merged = collapse(copied, groups)
+    for sums in ("distance", "weight"):
+        np.testing.assert_allclose(
+            merged.unweighted_peer_sums[sums][first], alone.unweighted_peer_sums[sums], rtol=1e-9
+        )
+    weight = np.linspace(0.5, 1, 6)
+    [plain], [block] = alone.blocks, copied.blocks
+    expected = alone.kernels.aggregate(plain, weight, weight, ties=Ties())
+    everyone = weight[[alone.workers.tolist().index(name) for name in names]]
+    decide = partial(copied.kernels.aggregate, ties=Ties())
+    found = decide_collapsed(block, everyone, everyone, number=groups.number, encoding=copied.encoding, decide=decide)
+    scatter = np.full(plain.n_tasks, 1e3)
+    assert not alone.kernels.differs(found["label"], expected["label"], scatter).any()
+    np.testing.assert_allclose(found["error"], expected["error"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("domain", allalike.DOMAINS)
+def test_nothing_changes_where_nobody_copies(domain: str) -> None:
+    run = run_of(crowd(domain, seed=6, n=6, m=9), domain)  # too few tasks to tell
+    found, plain = weigh(run), weigh(run, plain=True)
+    assert found.copy_groups is not None
+    assert not found.copy_groups.has_copies
+    assert plain.copy_groups is None
+    assert plain.uncertainty is None
+    for name in ("disparity", "fault", "weight"):
+        assert np.array_equal(getattr(found, name), getattr(plain, name), equal_nan=True)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import bdtr, fdtrc, gammaln
 
-from allalike.methods.auto.confusion_matrices import _log_gamma
+from allalike.methods.auto.confusion_matrices import _exceed_f, _log_gamma
 from allalike.methods.auto.copy_groups import _least_chance
-from allalike.methods.auto.em_starts import _exceed_f
 from allalike.methods.steps import ballots
 
 RNG = np.random.default_rng(3)

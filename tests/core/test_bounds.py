@@ -10,11 +10,9 @@ import pytest
 
 import allalike
 from allalike._core.blocks import pairs
-from allalike._core.blocks.block import Block, Ties
 from allalike._core.system import memory
 from allalike.domains.rankings import ballots as ballots_module
 from allalike.domains.rankings import kemeny, voting
-from allalike.domains.rankings.ballots import Ballots, Part
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
 from crowds import samples
@@ -125,34 +123,6 @@ def test_many_tasks_are_decided_some_at_a_time_with_the_same_orders(monkeypatch:
             parts = allalike.discover(rows, domain=domain, method="P-TD").truth
         assert parts["label"].tolist() == whole["label"].tolist()
         assert parts["tied"].tolist() == whole["tied"].tolist()
-
-
-def ballots(q: int, seed: int, *, equal: bool) -> Ballots:
-    rng = np.random.default_rng(seed)
-    position = np.stack([rng.permutation(q) for _ in range(5)], axis=1)
-    share = np.full(5, 0.2) if equal else rng.dirichlet(np.ones(5))
-    block, rows = Block.of(np.zeros((5, 1), np.int64)), np.arange(5)
-    items, hashes = np.arange(q)[None], np.arange(q, dtype=np.uint64)
-    part = Part(block=block, tasks=rows[:1], rows=rows, items=items, position=position, item_hash=hashes)
-    return Ballots(part, share, Ties(seed))
-
-
-def test_a_search_ends_where_no_move_of_an_item_lowers_the_cost() -> None:
-    for seed in range(3):
-        votes = ballots(20, seed, equal=seed == 0)
-        against = votes.before[0]
-        (order,), (drawn,) = kemeny._search(votes, votes.before, "kemeny")[:2]
-
-        def cost(order: list[int], against: Any = against) -> float:
-            return float(sum(against[b, a] for place, a in enumerate(order) for b in order[place + 1 :]))
-
-        least, others = cost(order.tolist()), []
-        for item in order.tolist():
-            rest = [other for other in order.tolist() if other != item]
-            moved = [[*rest[:place], item, *rest[place:]] for place in range(20)]
-            others += [cost(each) for each in moved if each != order.tolist()]
-        assert min(others) >= least - 1e-9
-        assert drawn == (min(others) <= least + 1e-9)
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,14 +105,3 @@ def test_arrays_can_be_written_to() -> None:
         for array in unpack(data):
             array[0] = 7
             assert array[0] == 7
-
-
-def test_many_small_arrays_take_little_more_than_in_a_pickle() -> None:
-    arrays = [np.arange(5) for _ in range(1000)]
-    assert len(pack(arrays)) < 1.5 * len(pickle.dumps(arrays, 5))
-
-
-def test_a_block_takes_less_than_half_of_its_arrays() -> None:
-    block = a_block()
-    arrays = [block.starts, block.sizes, block.worker, block.label, *vars(block[LabelGroups]).values()]
-    assert len(pack(block)) < 0.45 * sum(array.nbytes for array in arrays)

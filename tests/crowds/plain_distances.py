@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cosine, dice, euclidean, sqeuclidean
 from scipy.spatial.distance import jaccard as jaccard_of_scipy
 
-import crowds.custom
+from crowds import label_types
 
 EARTH = 6371.0088  # kilometres
 
@@ -172,5 +172,5 @@ PLAIN: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
     "place": ("place", lambda a, b: chord(a, b) ** 2),
     "place(distance=euclidean)": ("place", chord),
     "probability": ("probability", probability),
-    "custom": ("custom", crowds.custom.distance),
+    "custom": ("custom", label_types.custom_distance),
 }

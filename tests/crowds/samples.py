@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import crowds.custom
-import crowds.record
 from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Points, Real, Record
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
 from allalike.domains.objects.objects import NUMBERS
+from crowds import label_types
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,7 +41,7 @@ def rows(matrix: npt.ArrayLike, *, present: npt.NDArray[np.bool_] | None = None)
 
 def crowd(domain: str, *, seed: int, n: int = 8, m: int = 30, missing: float = 0.0) -> list[Row]:
     """Draw answers of a crowd with good and bad workers; every task has two answers at least."""
-    answers: list[Row] = import_module(f"crowds.{domain}").answers(seed, n, m, missing)
+    answers: list[Row] = getattr(label_types, f"draw_{domain}")(seed, n, m, missing)
     return answers
 
 
@@ -90,8 +88,8 @@ def kind(domain: str) -> Domain:
     if domain == "points":
         return Points(radius=6)
     if domain == "record":
-        return Record(crowds.record.FIELDS)
-    return Custom(distance=crowds.custom.distance) if domain == "custom" else DOMAINS[domain]()
+        return Record(label_types.RECORD_FIELDS)
+    return Custom(distance=label_types.custom_distance) if domain == "custom" else DOMAINS[domain]()
 
 
 def answers_of(matrix: npt.NDArray[Any], classes: int | None = None) -> Answers:

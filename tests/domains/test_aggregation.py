@@ -22,7 +22,7 @@ from allalike.domains.bitmap import Bitmap, fill_outline
 from allalike.rules.geometric import geometric_median
 from allalike.rules.levels import level_mean, level_median
 from allalike.rules.majority import AnswerMasks, pixel_majority
-from crowds.bitmap import disc
+from crowds.label_types import disc
 from crowds.plain_distances import PLAIN
 from crowds.samples import crowd, kind
 

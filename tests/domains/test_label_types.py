@@ -20,8 +20,8 @@ from allalike.distances import tokens
 from allalike.domains.text import Text
 from allalike.engines import Engine
 from allalike.errors import LabelError
-from crowds.custom import distance
-from crowds.probability import answers as forecasts
+from crowds.label_types import custom_distance as distance
+from crowds.label_types import draw_probability as forecasts
 from crowds.samples import crowd, kind, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")

@@ -12,15 +12,15 @@ import pytest
 from scipy.optimize import minimize
 
 import allalike
-import crowds.ranking
 from allalike import Ranking
 from allalike._core.columns.column import Column
-from allalike.domains.rankings.bradley_terry import fit_strengths
 from allalike.domains.rankings.ranking import VOTING
 from allalike.domains.rankings.text import list_items, read_ranking
+from allalike.domains.rankings.voting import fit_strengths
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError
 from crowds.gaps import ranked
+from crowds.label_types import draw_ranking
 from running.turns import in_turn
 
 GOLDEN = [(f"w{i}", "t", ">".join(order)) for i, order in enumerate(["0123", "0213", "1023", "3210", "0132"])]
@@ -38,7 +38,7 @@ def test_the_worked_example_has_its_disparities_and_faults() -> None:
 
 @pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 3))
 def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distance: str, engine: Engine) -> None:
-    rows = crowds.ranking.answers(seed=3, n=6, m=12, missing=0.3)
+    rows = draw_ranking(seed=3, n=6, m=12, missing=0.3)
     domain = Ranking(rule=rule, distance=distance)
     result = allalike.discover(rows, domain=domain, engine=engine)
     expected = allalike.discover(rows[::-1], domain=domain)

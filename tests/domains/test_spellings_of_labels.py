@@ -18,7 +18,7 @@ from allalike import DOMAINS
 from allalike._core.masks import of_run_lengths
 from allalike._core.registry import make
 from allalike.domains.bitmap import Bitmap
-from crowds.bitmap import disc
+from crowds.label_types import disc
 
 TAGGED = [[0, 2, "PER"], [3, 4, "LOC"], [4, 5, "LOC"]]
 # Label type -> spellings of one label, the first in the form that is expected.
@@ -112,7 +112,7 @@ def test_every_spelling_of_numbers_gives_the_same_truth(spec: str, label: Any) -
 @pytest.mark.parametrize("write", [lambda p: p["a"], lambda p: list(p.values()), lambda p: p, json.dumps])
 @pytest.mark.parametrize("method", ["UA", "iP-TD", "auto"])
 def test_every_form_of_a_forecast_gives_the_same_weights(method: str, write: Any) -> None:
-    from crowds.probability import answers
+    from crowds.label_types import draw_probability as answers
 
     rows = [row for row in answers(5, 7, 30, 0.2) if len(row[2]) == 2]
     written = [(worker, task, write(label)) for worker, task, label in rows]

@@ -13,7 +13,7 @@ from allalike import Boxes, Disk, Memory, Points, Result, Spans
 from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike.rules.grouping import GroupedObjects
-from crowds.boxes import answers
+from crowds.label_types import draw_boxes as answers
 from crowds.plain_distances import iou
 
 ADA = [[0, 0, 10, 10, "cat"], [20, 0, 30, 10, "dog"]]

@@ -41,6 +41,7 @@ def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr(pairs, "_ENTRIES_PER_RANGE", 20)
     monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
     monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
+    monkeypatch.setattr(pairs, "_MIN_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
 
 
 def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
@@ -60,7 +61,7 @@ def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
 
 
 def whole(matrix: PairMatrix) -> Floats:
-    return np.concatenate([part if isinstance(part, np.ndarray) else part.toarray() for part in matrix.parts])
+    return np.asarray(matrix.matrix if isinstance(matrix.matrix, np.ndarray) else matrix.matrix.toarray())
 
 
 @pytest.mark.parametrize("domain", in_turn([name for name in DOMAINS if name != "custom"], 2))
@@ -76,7 +77,7 @@ def test_sums_of_pairs_are_those_of_one_by_one(
     large = all_pairs(engine.load(answers), each=0)
     assert len(large.ranges) > 1
     found = large.measure(lambda pairs: (pairs.distance, pairs.common))
-    assert all(isinstance(part, np.ndarray) == (form == "dense") for matrix in found for part in matrix.parts)
+    assert all(isinstance(each.matrix, np.ndarray) == (form == "dense") for each in found)
     np.testing.assert_allclose([whole(matrix) for matrix in found], expected, atol=1e-12)
 
 
@@ -133,14 +134,12 @@ def test_points_are_pulled_towards_their_distances(form: str, monkeypatch: pytes
     np.testing.assert_allclose(pulled, (pull[..., None] * apart).sum(axis=2), rtol=1e-10, atol=1e-12)
 
 
-@every_form
-def test_ranges_of_rows_compute_like_whole_matrices(form: str) -> None:
+def test_sparse_matrices_compute_like_arrays() -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(size=(30, 30)) * (rng.random((30, 30)) < 0.3)
     values = values + values.T
-    parts = np.split(values, [7, 8, 20])
-    ranged = PairMatrix(parts if form == "dense" else [sparse.csr_array(part) for part in parts])
-    one, vector = PairMatrix([values]), rng.normal(size=30)
+    ranged = PairMatrix(sparse.csr_array(values))
+    one, vector = PairMatrix(values), rng.normal(size=30)
     np.testing.assert_allclose(ranged.times(vector), vector @ values)
     np.testing.assert_allclose(ranged.totals(np.square), one.totals(np.square))
     np.testing.assert_allclose(ranged.peak(), values.max())
@@ -151,20 +150,18 @@ def test_ranges_of_rows_compute_like_whole_matrices(form: str) -> None:
         (value, ours), (expected, leading) = ranged.leading(diagonal), one.leading(diagonal)
         np.testing.assert_allclose(value, expected)
         np.testing.assert_allclose(np.abs(ours), np.abs(leading), atol=1e-10)
-    assert PairMatrix([np.zeros((2, 3)), np.zeros((1, 3))]).leading(np.zeros(3))[0] == 0
+    assert PairMatrix(np.zeros((3, 3))).leading(np.zeros(3))[0] == 0
 
 
-@every_form
-def test_of_several_solutions_the_smallest_is_taken(form: str) -> None:
+def test_of_several_solutions_the_smallest_is_taken() -> None:
     """A path, a circle of four and a lonely worker: without odd circles, what one has more another may have less."""
     used = np.zeros((9, 9))
     for i, j in ((0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7), (7, 4)):
         used[i, j] = used[j, i] = 1
     degree, logs = used.sum(axis=1), (used * np.random.default_rng(6).normal(size=(9, 9))).sum(axis=1)
     logs = (used + np.diag(degree)) @ logs  # something that has a solution
-    parts = np.split(used, [4])
     expected = np.linalg.lstsq(used + np.diag(degree), logs, rcond=None)[0]
-    for matrix in (parts if form == "dense" else [sparse.csr_array(part) for part in parts], [used]):
+    for matrix in (sparse.csr_array(used), used):
         np.testing.assert_allclose(PairMatrix(matrix).solve(degree, logs), expected, atol=1e-10)
 
 

@@ -1,22 +1,20 @@
 """Golden cases of every method, rule, distance and option, on every label type that it serves."""
 
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import allalike
-import crowds.custom
-import crowds.record
 from allalike import DOMAINS, METHODS, Domain
+from crowds import label_types
 from golden.record import add
 
 KINDS = ("binary", *DOMAINS)
 GIVEN: dict[str, dict[str, Any]] = {
     "binary": {"classes": 2},
     "points": {"radius": 6},
-    "record": {"fields": crowds.record.FIELDS},
-    "custom": {"distance": crowds.custom.distance},
+    "record": {"fields": label_types.RECORD_FIELDS},
+    "custom": {"distance": label_types.custom_distance},
 }
 # Columns that do not depend on the method: the record of label types has them.
 SHARED = ["task", "answers", "unweighted", "worker", "shared_tasks", "few_answers", "disparity"]
@@ -33,7 +31,7 @@ def label_type(kind: str, **options: Any) -> Domain:
 def crowd(kind: str, *, seed: int = 3, workers: int = 5, tasks: int = 8, missing: float = 0.2) -> list[Any]:
     """Draw rows of worker, task and label; some workers are good, others bad."""
     few = tasks // 2 if kind in ("boxes", "points", "spans") else tasks  # their labels are long
-    rows: list[Any] = import_module(f"crowds.{kind}").answers(seed, workers, few, missing)
+    rows: list[Any] = getattr(label_types, f"draw_{kind}")(seed, workers, few, missing)
     return rows
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 from PIL import Image
 
-from crowds.bitmap import disc
+from crowds.label_types import disc
 from files import evaluation_logs as logs
 from files.survey_exports import SURVEYS
 from golden.record import add, case

@@ -11,10 +11,10 @@ import allalike
 from allalike import DOMAINS, Bitmap, Ranking, Result, Tree
 from allalike._core.registry import make
 from allalike.testing import check_domain
-from crowds.bitmap import answers as masks
-from crowds.bitmap import disc
 from crowds.gaps import ranked
-from crowds.probability import answers as forecasts
+from crowds.label_types import disc
+from crowds.label_types import draw_bitmap as masks
+from crowds.label_types import draw_probability as forecasts
 from crowds.samples import Row, crowd, flattened
 
 FORMS: list[Callable[[dict[str, float]], Any]] = [lambda p: p["a"], lambda p: list(p.values())]

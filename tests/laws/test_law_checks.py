@@ -16,7 +16,7 @@ from allalike.engines import Run
 from allalike.errors import OptionError
 from allalike.methods import Fit
 from allalike.testing import check_domain, check_method
-from crowds.boxes import answers as boxes
+from crowds.label_types import draw_boxes as boxes
 from crowds.samples import RUNNING_EXAMPLE, Row, crowd, kind, rows
 from examples import domain_by_pairs, domain_by_sums, method
 from examples.domain_by_pairs import Paths

@@ -10,7 +10,7 @@ from PIL import Image
 import allalike
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.masks import LAYOUTS, open_masks
-from crowds.bitmap import disc
+from crowds.label_types import disc
 from running.program import run
 
 WORKERS = ("ada", "bob", "eve", "joe")

@@ -16,7 +16,7 @@ from allalike._core.masks import Mask, MaskFile, read_grid, read_picture, write_
 from allalike.domains.bitmap import Bitmap
 from allalike.errors import AllalikeError, InputError, LabelError, OptionError
 from allalike.readers.formats.masks import open_masks
-from crowds.bitmap import disc
+from crowds.label_types import disc
 from running.program import run
 
 pytestmark = pytest.mark.slow

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
 import numpy as np
 import pandas as pd
@@ -23,6 +24,23 @@ LABELS = ["cat", "cat", "dog", "=1+1", "dog", "cat"]
 FRAME = pd.DataFrame({"extra": range(6), "label": LABELS, "worker": WORKERS, "task": TASKS})
 ROWS = list(zip(WORKERS, TASKS, LABELS, strict=True))
 TABLE = pa.Table.from_pandas(FRAME, preserve_index=False)
+
+
+class Capsule:
+    """An object of which nothing is known but that it hands over Arrow, once."""
+
+    def __init__(self, table: Any) -> None:
+        self._reader = table.to_reader(max_chunksize=4)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+def query_delta(folder: Path) -> Any:
+    deltalake.write_deltalake(folder / "delta", TABLE, mode="overwrite")
+    made = deltalake.DeltaTable(folder / "delta")
+    return deltalake.QueryBuilder().register("answers", made).execute("SELECT * FROM answers")
+
 
 FILES: dict[str, Callable[[Path], Any]] = {
     "csv": lambda path: FRAME.to_csv(path, index=False),
@@ -55,17 +73,21 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "reader": TABLE.to_reader,
     "batch": lambda: TABLE.to_batches()[0],
     "duckdb": lambda: duckdb.from_arrow(TABLE),
+    "capsule": lambda: Capsule(TABLE),
+    "capsule of dictionaries": lambda: Capsule(TABLE.set_column(1, "label", TABLE["label"].dictionary_encode())),
 }
 
 
 def source_of(name: str, folder: Path) -> Any:
     if name in SOURCES:
         return SOURCES[name]()
+    if name == "delta":
+        return query_delta(folder)
     FILES[name](folder / f"a.{name}")
     return folder / f"a.{name}"
 
 
-@pytest.mark.parametrize("name", [*FILES, *SOURCES])
+@pytest.mark.parametrize("name", [*FILES, *SOURCES, "delta"])
 def test_every_source_gives_the_same_answers_at_once_and_in_a_stream(name: str, tmp_path: Path) -> None:
     expected = allalike.discover(ROWS)
     result = allalike.discover(source_of(name, tmp_path)).tables_as("pandas")

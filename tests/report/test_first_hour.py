@@ -13,12 +13,8 @@ import pytest
 
 import allalike
 from allalike.errors import InputError
-from allalike.report.content import describe
-from allalike.report.page import render
 from files.survey_exports import course
 from running.program import call
-
-CLEAR = [0.02, 0.03, 0.05, 0.06, 0.5, 0.6]
 
 
 def answer(errors: list[float], tasks: int, seed: int = 0) -> list[tuple[str, int, str]]:
@@ -102,19 +98,6 @@ def test_a_jury_prints_the_corrected_rate_or_the_command_for_it(
     for command in commands:
         again = call(*shlex.split(command, comments=True), folder=tmp_path).stdout
         assert "corrected by 60 gold labels" in " ".join(again.split())
-
-
-@pytest.mark.parametrize(
-    ("errors", "differ"),
-    [([0.02, 0.05, 0.1, 0.5, 0.6], False), ([0.2] * 8, False), (CLEAR, True)],
-    ids=["five", "equal", "clear"],
-)
-def test_the_report_draws_no_differences_between_few_or_equal_workers(errors: list[float], differ: bool) -> None:
-    result = allalike.discover(answer(errors, 300))
-    content, page = describe(result._material()), render(result._material())
-    assert {"map", "errors"} & content["charts"].keys() == ({"map", "errors"} if differ else set())
-    assert (content["data"]["matrix"] is not None) == differ
-    assert ('id="map"' in page) == ('fill="var(--fault-' in page) == differ
 
 
 @pytest.mark.parametrize("tool", ["google-forms", "surveymonkey"])

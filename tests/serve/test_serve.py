@@ -229,8 +229,8 @@ def test_names_of_files_are_shown_and_nothing_of_them_that_makes_a_path_is_used(
 def test_uploads_are_removed_when_another_comes_and_at_the_end(server: Server) -> None:
     ask(server, "answers?name=a.csv", ROWS)
     ask(server, "gold?name=g.csv", ROWS)
-    assert ask(server, "remove-gold", b"").data["gold"] == ""
-    assert kept(server) == ["files/a.csv"]
+    assert ask(server, "gold?name=h.json", ROWS).data["gold"] == "h.json"
+    assert kept(server) == ["files/_gold.json", "files/a.csv"]
     ask(server, "answers?name=a.json", b"[]")
     assert kept(server) == ["files/a.json"]
     with Server(server.session):

@@ -52,8 +52,8 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     if as_json:
         echo_json("agreement", summary)
     elif not quiet:
-        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(found, summary)))
-    leave_if(check_alpha(summary, options["fail_under"]))
+        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(summary)))
+    leave_if(*check_alpha(summary, options["fail_under"]))
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreements:
@@ -99,7 +99,7 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     return [*rows(lines).splitlines(), "", *wrap(prose, WIDTH)]
 
 
-def _draw_agreement(found: Agreement, summary: dict[str, Any]) -> list[str]:
+def _draw_agreement(summary: dict[str, Any]) -> list[str]:
     facts = Summary.from_dict(summary)
     prose = f"{say_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
     if summary["paired_tasks"] < summary["tasks"]:
@@ -122,7 +122,7 @@ def _draw_agreement(found: Agreement, summary: dict[str, Any]) -> list[str]:
         " and 0 if answers to the same task are no closer than any."
     )
     lines += wrap(prose, WIDTH)
-    if effects := _list_effects(found, max(2, _N_LINES - len(summary["coefficients"]))):
+    if effects := _list_effects(summary, max(2, _N_LINES - len(summary["coefficients"]))):
         lines += ["", "Effects of workers on alpha, the largest and the smallest:", rows(effects)]
     return lines
 
@@ -148,14 +148,13 @@ def _list_values(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(name, value.rjust(width), notes.get(name, "")) for name, value in values.items()]
 
 
-def _list_effects(found: Agreement, shown: int) -> list[tuple[object, ...]]:
+def _list_effects(summary: dict[str, Any], shown: int) -> list[tuple[object, ...]]:
     """List the workers with the largest effects, up and down."""
-    known = [(effect["effect"], effect) for effect in found.summary()["effects"] if effect["effect"] is not None]
-    order = [effect for _, effect in sorted(known, key=lambda each: -each[0])]
-    lines = [
+    known = [each for each in summary["effects"] if each["effect"] is not None]
+    order = sorted(known, key=lambda each: -each["effect"])
+    lines: list[tuple[object, ...]] = [
         (shorten(each["worker"], _MAX_ID), f"{each['alpha_without']:.4f}", f"{each['effect'] + 0.0:+.4f}")
         for each in [*order[:shown], *order[max(shown, len(order) - shown) :]]
     ]
-    if len(order) > 2 * shown:
-        lines.insert(shown, ("...", "", ""))
-    return [("worker", "alpha without", "effect"), *lines] if lines else []
+    gap = [("...", "", "")] if len(order) > 2 * shown else []
+    return [("worker", "alpha without", "effect"), *lines[:shown], *gap, *lines[shown:]] if lines else []

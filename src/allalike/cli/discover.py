@@ -107,8 +107,7 @@ def name_folders(names: Sequence[str]) -> list[str]:
     folders: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w .+@=,()-]", "_", name)[:_MAX_NAME].strip(" ._") or "column"
-        plain = f"{plain}_" if _DEVICES.fullmatch(plain) else plain
-        number, folder = 2, plain
+        number, folder = 2, f"{plain}_" if _DEVICES.fullmatch(plain) else plain
         while folder.casefold() in map(str.casefold, folders):
             folder, number = f"{plain}-{number}", number + 1
         folders.append(folder)
@@ -159,16 +158,18 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     """
     files = spool_input(files, options)
     _check_options(options)
-    options |= {"engine": name_engine(options), "quiet": quiet, "typed": ()}
+    options |= {"engine": name_engine(options), "quiet": quiet}
     results: Results = {}
     failed: dict[str, str] = {}
     with progress_and_notes(options):
-        sources = choose_labels(name_answers(files, options), options["label"])
-        if len(sources) == 1:
-            options["typed"] = find_typed()
-            results[None] = _run(sources[0], options["output"], options)
-        else:
-            results, failed = _run_each(sources, options)
+        sources = _name_results(choose_labels(name_answers(files, options), options["label"]), options)
+        for name, (source, target) in sources.items():
+            try:
+                results[name] = _run(source, target, {**options, "typed": find_typed() if name is None else ()})
+            except (AllalikeError, DataWarning) as error:
+                if name is None:
+                    raise
+                failed[name] = str(error.args[0]) if isinstance(error, InputError) else str(error)
     if not quiet:
         _print_notes(results, safe_csv=options["safe_csv"])
     if as_json:
@@ -195,6 +196,21 @@ def _check_options(options: dict[str, Any]) -> None:
     make(options["method"], METHODS, "method")
     if options["fail_above"] is not None and options["gold"] is None:
         raise OptionError(f"--fail-above {options['fail_above']:g} needs gold labels. Name their file with --gold.")
+
+
+def _name_results(sources: Sequence[Scan], options: dict[str, Any]) -> dict[str | None, tuple[Scan, str]]:
+    """Return the source and the folder of each result, by its column if there are several; check all folders."""
+    if len(sources) == 1:
+        return {None: (sources[0], options["output"])}
+    for name in ("block_list", "gold"):
+        if options[name] is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise UnsupportedError(f"{flag} is for one column of labels, but --label names several. Name one of them.")
+    names = [source.columns["label"] for source in sources]
+    targets = [str(Path(options["output"]) / folder) for folder in name_folders(names)]
+    for source, target in zip(sources, targets, strict=True):
+        _check_output(source, target, options)
+    return dict(zip(names, zip(sources, targets, strict=True), strict=True))
 
 
 def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
@@ -229,29 +245,6 @@ def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
         writer.check(None if source.domain is None else source.domain.name, inputs)
     further = [*written_names(writers), *([REPORT] if options["report"] else [])]
     output.check([*result_names(options["file_format"]), *further])
-
-
-def _run_each(sources: list[Scan], options: dict[str, Any]) -> tuple[Results, dict[str, str]]:
-    """Estimate the labels of one column after the other; return also why some have none."""
-    from allalike.result.targets import result_output
-
-    for name in ("block_list", "gold"):
-        if options[name] is not None:
-            flag = f"--{name.replace('_', '-')}"
-            raise UnsupportedError(f"{flag} is for one column of labels, but --label names several. Name one of them.")
-    result_output(options["output"])  # which may be no folder at all
-    names = [source.columns["label"] for source in sources]
-    targets = [str(Path(options["output"]) / folder) for folder in name_folders(names)]
-    for source, target in zip(sources, targets, strict=True):
-        _check_output(source, target, options)
-    results: Results = {}
-    failed: dict[str, str] = {}
-    for name, source, target in zip(names, sources, targets, strict=True):
-        try:
-            results[name] = _run(source, target, options)
-        except (AllalikeError, DataWarning) as error:
-            failed[name] = str(error.args[0]) if isinstance(error, InputError) else str(error)
-    return results, failed
 
 
 def _print_notes(results: Results, *, safe_csv: bool) -> None:

@@ -16,47 +16,45 @@ if TYPE_CHECKING:
 _FAILED = 3  # the exit code
 
 
-def leave_if(*gates: Iterator[str]) -> None:
-    """End with code 3, and a line on standard error for each gate that fails."""
-    reasons = [reason for gate in gates for reason in gate]
-    for reason in reasons:
+def leave_if(*reasons: str) -> None:
+    """End with code 3, and a line on standard error for each gate that fails; an empty reason is none."""
+    failed = [reason for reason in reasons if reason]
+    for reason in failed:
         echo(visible(f"allalike: {reason}"), err=True)
-    if reasons:
+    if failed:
         click.get_current_context().exit(_FAILED)
 
 
-def check_limits(
+def check_limit(
     name: str, value: float | None, evidence: str, *, least: float | None = None, most: float | None = None
-) -> Iterator[str]:
-    """Say that a value is below the least or above the most that it may be, or not known.
+) -> str:
+    """Say that a value is below the least or above the most that it may be, or not known; otherwise nothing.
 
-    >>> list(check_limits("the error", 0.25, "by 40 gold labels", most=0.2))
-    ['the error is 0.25, above 0.2 (by 40 gold labels).']
-    >>> list(check_limits("alpha", None, "", least=0.8)), list(check_limits("alpha", None, ""))
-    (['alpha is not known.'], [])
+    >>> check_limit("the error", 0.25, "by 40 gold labels", most=0.2)
+    'the error is 0.25, above 0.2 (by 40 gold labels).'
+    >>> check_limit("alpha", None, "", least=0.8), check_limit("alpha", None, "")
+    ('alpha is not known.', '')
     """
     if least is None and most is None:
-        return
+        return ""
     if value is None:
-        yield f"{name} is not known."
-    elif least is not None and value < least:
-        yield f"{name} is {value:.3g}, below {least:g} ({evidence})."
-    elif most is not None and value > most:
-        yield f"{name} is {value:.3g}, above {most:g} ({evidence})."
+        return f"{name} is not known."
+    if least is not None and value < least:
+        return f"{name} is {value:.3g}, below {least:g} ({evidence})."
+    return f"{name} is {value:.3g}, above {most:g} ({evidence})." if most is not None and value > most else ""
 
 
-def check_error(summary: Mapping[str, Any], most: float | None) -> Iterator[str]:
+def check_error(summary: Mapping[str, Any], most: float | None) -> str:
     """Check the error on gold labels."""
     gold = {"error": None, "tasks": 0, **summary.get("gold", {})}
-    return check_limits("the error", gold["error"], f"by {count(gold['tasks'], 'gold label')}", most=most)
+    return check_limit("the error", gold["error"], f"by {count(gold['tasks'], 'gold label')}", most=most)
 
 
 def check_alpha(summary: Mapping[str, Any], least: float | None) -> Iterator[str]:
     """Check Krippendorff's alpha, of all answers or of each group."""
     for part in summary.get("groups", [summary]):
         name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(part.get("group", {}).values())])])
-        evidence = _write_interval(part["ci_low"], part["ci_high"])
-        yield from check_limits(name, part["alpha"], evidence, least=least)
+        yield check_limit(name, part["alpha"], _write_interval(part["ci_low"], part["ci_high"]), least=least)
 
 
 def _write_interval(low: float | None, high: float | None) -> str:
@@ -88,7 +86,7 @@ def check_panel(panel: Mapping[str, Any], options: Mapping[str, Any]) -> Iterato
             interval = _write_interval(rate["ci_low"], rate["ci_high"])
             value, evidence = rate["estimate"], f"{interval}, by {count(rate['known'], 'gold label')}"
         name = f"the rate of {' or '.join(map(str, rate['positive']))}"
-        yield from check_limits(name, value, evidence, least=options["fail_under"])
+        yield check_limit(name, value, evidence, least=options["fail_under"])
     if options["fail_if_drift"] and panel["drift"]["drifted"]:
         drift = panel["drift"]
         first = drift["named"][0]

@@ -137,7 +137,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
         show([Line(line) for line in draw_panel(panel, paths)])
-    leave_if(check_panel(panel.summary["panel"], options))
+    leave_if(*check_panel(panel.summary["panel"], options))
 
 
 next(option for option in jury.params if option.name == "missing").default = "drop"  # and counted as unreadable

@@ -8,7 +8,6 @@ out if there are more than 5 million.
 from __future__ import annotations
 
 import math
-import re
 import shlex
 import sys
 from contextlib import suppress
@@ -50,7 +49,6 @@ _MAX_ANSWERS = 5_000_000
 _UNCERTAIN = 0.8  # confidence below which another answer is proposed
 _BAR, _EIGHTHS = 8, "▏▎▍▌▋▊▉█"
 _UNITS = {"error_rate": "error rate", "rmse": "RMSE"}
-_JOINING = re.compile(r"the domain (.+) or a label map")
 _OPENERS = {"darwin": "open", "win32": "start"}
 
 
@@ -80,8 +78,7 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
         *_list_workers(result, flags),
         *_fold(workers, "  "),
     ]
-    steps = [*_list_input_steps(result, summary, typed), *_list_result_steps(result, paths, typed, flags, uncertain)]
-    if steps:
+    if steps := _list_steps(result, paths, typed, flags, uncertain):
         lines += [Line(""), Line("Next steps", bold=True)]
     for command, purpose in steps:
         line = f"  {visible(command)}  # {purpose}"
@@ -239,43 +236,26 @@ def _has_blocks() -> bool:
 # Next steps: commands with their purpose, the most useful first.
 
 
-def _list_input_steps(result: Result, summary: Summary, typed: Sequence[str]) -> list[tuple[str, str]]:
-    """List commands that read the answers again, with gold labels or with spellings merged."""
-    steps: list[tuple[str, str]] = []
-    if not typed:
-        return steps
-    if result.run.n_gold < _MIN_GOLD and (column := result.run.notes.get("gold_column")):
-        gold = complete_command(typed, {"gold": f"column:{column}"})
-        steps.append((gold, "use the gold labels of this column"))
-    elif not result.run.n_gold:
-        gold = complete_command(typed, {"gold": "gold.csv"})
-        steps.append((gold, f"label {_MIN_GOLD} random tasks yourself"))
-    if similar := [text for text in summary.warnings if "label map" in text]:
-        domain = _JOINING.search(similar[0])
-        settings = {"domain": domain[1]} if domain else {"label_map": "map.csv"}
-        steps.append((complete_command(typed, settings), "merge spellings of the same label"))
-    return steps
-
-
-def _list_result_steps(
+def _list_steps(
     result: Result, paths: Sequence[Path], typed: Sequence[str], flags: Flags, uncertain: Piece
 ) -> list[tuple[str, str]]:
-    """List commands on the saved result."""
+    """List commands that use gold labels, and those on the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
     from allalike.result.targets import REPORT
 
+    n_gold, column, steps = result.run.n_gold, result.run.notes.get("gold_column"), []
+    if typed and n_gold < _MIN_GOLD and (column or not n_gold):
+        purpose = "use the gold labels of this column" if column else f"label {_MIN_GOLD} random tasks yourself"
+        steps.append((complete_command(typed, {"gold": f"column:{column}" if column else "gold.csv"}), purpose))
     pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
-    steps = [(shlex.join([_OPENERS.get(sys.platform, "xdg-open"), str(page)]), "view the report") for page in pages]
+    steps += [(shlex.join([_OPENERS.get(sys.platform, "xdg-open"), str(page)]), "view the report") for page in pages]
     if not typed:
         return steps
-    kept = [path.parent for path in paths[:1] if not is_passing(path) and find_digest(path.parent)]
-    if not kept:
-        return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
-    folder = str(kept[0])
-    if (worker := _find_flagged(result, flags)) is not None:
+    folder = next((str(path.parent) for path in paths[:1] if not is_passing(path) and find_digest(path.parent)), None)
+    if folder and (worker := _find_flagged(result, flags)) is not None:
         steps.append((shlex.join(["allalike", "explain", folder, "worker", worker]), "why this worker is flagged"))
-    if result.run.worker_task is not None:
+    if folder is None or result.run.worker_task is not None:
         return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
     if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
         steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))

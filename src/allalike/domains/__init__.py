@@ -3,54 +3,30 @@
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.contract import Domain as Domain
+from allalike.domains.contract import Encoding as Encoding
+from allalike.domains.contract import Kernels as Kernels
 
 if TYPE_CHECKING:
-    from allalike.domains.bitmap import Bitmap
-    from allalike.domains.categorical import Categorical
-    from allalike.domains.circular import Circular
-    from allalike.domains.custom import Custom
-    from allalike.domains.date import Date
-    from allalike.domains.interval import Interval
-    from allalike.domains.objects.boxes import Boxes
-    from allalike.domains.objects.points import Points
-    from allalike.domains.objects.spans import Spans
-    from allalike.domains.ordinal import Ordinal
-    from allalike.domains.place import Place
-    from allalike.domains.probability import Probability
-    from allalike.domains.rankings.ranking import Ranking
-    from allalike.domains.real import Real
-    from allalike.domains.records.record import Record
-    from allalike.domains.sets import Set
-    from allalike.domains.text import Text
-    from allalike.domains.tree import Tree
-    from allalike.domains.vector import Vector
-
-__all__ = [
-    "DOMAINS",
-    "Bitmap",
-    "Boxes",
-    "Categorical",
-    "Circular",
-    "Custom",
-    "Date",
-    "Domain",
-    "Encoding",
-    "Interval",
-    "Kernels",
-    "Ordinal",
-    "Place",
-    "Points",
-    "Probability",
-    "Ranking",
-    "Real",
-    "Record",
-    "Set",
-    "Spans",
-    "Text",
-    "Tree",
-    "Vector",
-]
+    from allalike.domains.bitmap import Bitmap as Bitmap
+    from allalike.domains.categorical import Categorical as Categorical
+    from allalike.domains.circular import Circular as Circular
+    from allalike.domains.custom import Custom as Custom
+    from allalike.domains.date import Date as Date
+    from allalike.domains.interval import Interval as Interval
+    from allalike.domains.objects.boxes import Boxes as Boxes
+    from allalike.domains.objects.points import Points as Points
+    from allalike.domains.objects.spans import Spans as Spans
+    from allalike.domains.ordinal import Ordinal as Ordinal
+    from allalike.domains.place import Place as Place
+    from allalike.domains.probability import Probability as Probability
+    from allalike.domains.rankings.ranking import Ranking as Ranking
+    from allalike.domains.real import Real as Real
+    from allalike.domains.records.record import Record as Record
+    from allalike.domains.sets import Set as Set
+    from allalike.domains.text import Text as Text
+    from allalike.domains.tree import Tree as Tree
+    from allalike.domains.vector import Vector as Vector
 
 DOMAINS: Registry[Domain] = Registry(
     "domain",

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.pairs import Centred, compare_variances
+from allalike._core.blocks.pairs import Centred
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
@@ -188,12 +188,16 @@ def _mean_of_others(block: Block, values: Floats) -> Floats:
 
 def _find_ridge(sums: dict[str, Floats]) -> Floats:
     """Return lambda, the same for all workers; infinite where offsets are not told from noise."""
-    found = compare_variances(sums["above"], sums["square"], sums["answers"])
-    ridge = np.inf
-    if found.compared > 1 and found.between > found.within:
-        ratio = max(found.within, 0.0) / (found.between - found.within)
-        ridge = found.usual * max(ratio, _LEAST_RIDGE)
-    return np.full(len(sums["answers"]), ridge)
+    above, answers = sums["above"], sums["answers"]
+    n, total, ridge = int((answers > 0).sum()), float(answers.sum()), np.inf
+    if total > n > 1:
+        mean = np.divide(above, answers, out=np.zeros(len(above)), where=answers > 0)
+        between = float((answers * (mean - above.sum() / total) ** 2).sum() / (n - 1))
+        within = float((sums["square"] - answers * mean**2).sum() / (total - n))
+        usual = float((total - np.square(answers).sum() / total) / (n - 1))
+        if between > within:
+            ridge = usual * max(max(within, 0.0) / (between - within), _LEAST_RIDGE)
+    return np.full(len(answers), ridge)
 
 
 def _find_factors(sums: dict[str, Floats]) -> Floats:

@@ -28,7 +28,7 @@ from allalike.engines.shards import (
     in_threads,
     of_answers,
 )
-from allalike.engines.sums import PairSums, Piece, PlainSums, Sums, TaskTable, select_workers
+from allalike.engines.sums import PairSums, Piece, Sums, TaskTable, select_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -169,7 +169,7 @@ class MemoryRun(Run):
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, as it is."""
-        totals = PlainSums()
+        totals = Sums(None)
         for block in self.blocks:
             totals.add(block, kernel)
         return totals.arrays

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, sum_by
+from allalike._core.blocks.block import Array, Block
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike.engines.memory import MemoryRun
@@ -208,25 +208,19 @@ def _cut(block: Block, n_answers: int) -> Iterator[Block]:
         )
 
 
-def draw_halves(run: MemoryRun, group: Array, seed: int) -> npt.NDArray[np.intp]:
-    """Draw the half of each worker: of two groups with about as many answers, one goes into each.
-
-    Each group has the number of one of its members, and stays together.
+def draw_halves(run: MemoryRun, seed: int) -> npt.NDArray[np.intp]:
+    """Draw the half of each worker: of two with about as many answers, one goes into each.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abcd" for task in range(9)]
     >>> run = sample_tasks(allalike.Memory().load(allalike.read(rows)), 100)
-    >>> half = draw_halves(run, np.array([0, 0, 2, 3]), 0)
-    >>> int(half[0]) == int(half[1]), int(half.sum()) in (1, 2, 3)
-    (True, True)
+    >>> int(draw_halves(run, 0).sum())
+    2
     """
-    n = len(group)
     drawn = mix(run.workers.hashes() ^ mix(np.array([seed], np.uint64)))
-    answers = sum_by(group, run.answer_counts.astype(np.float64), n)
-    first = np.flatnonzero(group == np.arange(n))
-    order = first[np.lexsort((drawn[first], -answers[first]))]
+    order = np.lexsort((drawn, -run.answer_counts.astype(np.float64)))
     rank = np.arange(len(order))
-    leader = order[np.arange(len(order)) - rank % 2]  # of the pair, whose draw decides for both
-    half = np.zeros(n, np.intp)
+    leader = order[rank - rank % 2]  # of the pair, whose draw decides for both
+    half = np.zeros(len(order), np.intp)
     half[order] = (mix(drawn[leader]) + rank.astype(np.uint64)) % np.uint64(2)
-    return half[group]
+    return half

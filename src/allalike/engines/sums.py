@@ -33,7 +33,7 @@ def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
 
 
 class Sums:
-    """Sums of arrays that have a row for each worker of a block.
+    """Sums of arrays that have a row for each worker of a block; without a number of workers, of arrays as they are.
 
     A kernel may add to them in place (`adds_in_place`), if the block has all workers.
 
@@ -43,14 +43,23 @@ class Sums:
     ...     sums.add(Block.of([[0], [1]]), lambda block, weights: {"weight": weights}, [np.array([1.0, 2.0])])
     >>> sums.merge(sums).arrays
     {'weight': array([4., 8.])}
+    >>> totals = Sums(None)
+    >>> for _ in range(2):
+    ...     totals.add(Block.of([[0], [1]]), lambda block: {"sizes": np.bincount(block.sizes, minlength=4)})
+    >>> totals.arrays
+    {'sizes': array([0., 0., 2., 0.])}
     """
 
-    def __init__(self, n_workers: int) -> None:
+    def __init__(self, n_workers: int | None) -> None:
         self.n_workers = n_workers
         self.arrays: dict[str, Floats] = {}
 
-    def add(self, block: Block, kernel: Kernel, params: Iterable[Floats]) -> None:
+    def add(self, block: Block, kernel: Kernel, params: Iterable[Floats] = ()) -> None:
         """Add what the kernel returns for a block."""
+        if self.n_workers is None:
+            for name, part in kernel(block).items():
+                self.arrays[name] = self.arrays.get(name, 0.0) + np.asarray(part, np.float64)
+            return
         in_place = isinstance(block.workers, slice) and hasattr(getattr(kernel, "func", kernel), "adds_in_place")
         for name, part in kernel(
             block, *select_workers(block, params), **{"into": self.arrays} if in_place else {}
@@ -70,34 +79,6 @@ class Sums:
             else:
                 self.arrays[name] = part
         return self
-
-
-class PlainSums:
-    """Sums of arrays that belong to no worker, and have the same shape for every block.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> totals = PlainSums()
-    >>> for _ in range(2):
-    ...     totals.add(Block.of([[0], [1]]), lambda block: {"sizes": np.bincount(block.sizes, minlength=4)})
-    >>> totals.merge(totals).arrays
-    {'sizes': array([0., 0., 4., 0.])}
-    """
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Floats] = {}
-
-    def add(self, block: Block, kernel: Kernel) -> None:
-        """Add what the kernel returns for a block."""
-        self._add(kernel(block))
-
-    def merge(self, other: PlainSums) -> PlainSums:
-        """Add all that another has."""
-        self._add(other.arrays)
-        return self
-
-    def _add(self, parts: Mapping[str, Floats]) -> None:
-        for name, part in parts.items():
-            self.arrays[name] = self.arrays[name] + part if name in self.arrays else np.asarray(part, np.float64)
 
 
 class PairSums:

@@ -38,7 +38,7 @@ from allalike._core.late import pd
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import sample_tasks
 from allalike.methods import Auto, Fit
-from allalike.methods.auto.voices import count_effective_voices, find_error_correlation, with_voices
+from allalike.methods.auto.copy_groups import count_effective_voices, find_error_correlation, with_voices
 from allalike.methods.fit import CopyGroups
 from allalike.panels.summary import CalibrationError
 from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_block

@@ -26,7 +26,7 @@ from allalike.panels.verdicts import Statistics
 from allalike.report.material import Material
 from allalike.result.messages import Remark
 from allalike.result.result import Result
-from allalike.result.saving import save_result, write_page
+from allalike.result.saving import SavedAs, save_result, write_page
 from allalike.result.summary import Summary, name_schema
 from allalike.result.tables import trust_columns, truth_columns, worker_columns
 from allalike.result.targets import REPORT
@@ -220,10 +220,10 @@ class Panel(Framed[Frame]):
         ['truth.csv', 'judges.csv', 'summary.json']
         """
         truth = self._silent_truths()
-        tables = {**({} if truth is None else {"truth": truth}), **self._tables}
-        notes = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
-        how: dict[str, Any] = {"format": format, "overwrite": overwrite, "report": report, "safe_csv": safe_csv}
-        return save_result(self.result, folder, tables=tables, notes=notes, material=self._material, **how)
+        more: dict[str, Any] = {"overwrite": overwrite, "material": self._material}
+        more["tables"] = {**({} if truth is None else {"truth": truth}), **self._tables}
+        more["notes"] = {"schema": name_schema("jury"), "panel": self.summary["panel"]}
+        return save_result(self.result, folder, SavedAs(format, report=report, safe_csv=safe_csv), **more)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write the page of `Result.report` with a part on the panel: messages, a picture, and its tables.

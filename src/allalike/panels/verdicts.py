@@ -33,9 +33,9 @@ from allalike.domains import Encoding
 from allalike.engines import Run
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods import Fit
+from allalike.methods.auto.copy_groups import count_effective_voices, with_voices
 from allalike.methods.auto.distances import has_coordinates
 from allalike.methods.auto.gold_regression import GoldRegression, fit_gold_regression
-from allalike.methods.auto.voices import count_effective_voices, with_voices
 from allalike.methods.fit import CopyGroups
 from allalike.panels.summary import OutcomeCounts
 from allalike.result.result import Result

@@ -32,11 +32,7 @@ def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files
 
 
 def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
-    """Return the words of a command with further options, as they are typed behind the name of the program.
-
-    >>> complete_words(["discover", "a.csv", "--seed=1"], {"seed": 2})
-    ['discover', 'a.csv', '--seed', '2']
-    """
+    """Return the words of a command with further options, as they are typed behind the name of the program."""
     flags = find_flags(options)
     kept: list[str] = []
     words = iter(arguments)
@@ -66,11 +62,7 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one.
-
-    >>> find_flags({"missing": "drop", "force": True, "screening": False})
-    {'--missing': ['drop'], '--force': [], '--no-screening': []}
-    """
+    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one."""
     flags: dict[str, list[str]] = {}
     for name, value in options.items():
         if name == "columns":

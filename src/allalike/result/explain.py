@@ -33,7 +33,7 @@ from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.engines.shards import Shard
 from allalike.engines.sums import Piece
 from allalike.errors import UnknownNameError, UnsupportedError
-from allalike.methods.auto.voices import with_voices
+from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
 from allalike.result.explanations import Absence, Flag, TaskExplanation, WorkerExplanation
@@ -353,12 +353,11 @@ def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
 def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
     others = [str(workers[number]) for number in group.members if number != worker]
     more = f" and {len(others) - _N_NAMED:,} more" if len(others) > _N_NAMED else ""
-    named = f"with {', '.join(others[:_N_NAMED])}{more}"
     together = "" if np.isnan(group.fidelity) else f", together in {100 * group.fidelity:.0f} % of them"
     return Flag(
         "copies" if group.copies else "alike",
-        f"{named}: {group.common:,} tasks in common, {group.rare:,} rare answers shared{together}, by chance with"
-        f" probability {group.p_value:.2g}",
+        f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} tasks in common, {group.rare:,} rare"
+        f" answers shared{together}, by chance with probability {group.p_value:.2g}",
     )
 
 
@@ -387,21 +386,17 @@ def _drop_worker(run: Run, worker: int) -> MemoryRun | None:
     """Return a run in memory without a worker; those after them get the number before theirs."""
     whole, blocks = sample_tasks(run, 2 * int(run.answer_counts.sum())), []
     for block in whole.blocks:
-        rows = np.flatnonzero(block.worker != worker)
-        sizes = np.add.reduceat((block.worker != worker).astype(np.int64), block.starts)
-        left = sizes > 0
-        known = left[block.gold_task]
+        kept = block.worker != worker
+        sizes = np.add.reduceat(kept.astype(np.int64), block.starts)
+        left = np.flatnonzero(sizes)
+        known = np.isin(block.gold_task, left)
+        rest = replace(block, sizes=sizes).pick(left, np.flatnonzero(kept))
         rest = replace(
-            block,
-            starts=np.cumsum(sizes[left]) - sizes[left],
-            sizes=sizes[left],
-            worker=block.worker[rows] - (block.worker[rows] > worker),
-            label=block.label[rows],
+            rest,
+            worker=rest.worker - (rest.worker > worker),
             n_workers=block.n_workers - 1,
-            task_hash=block.task_hash[left],
-            gold_task=(np.cumsum(left) - 1)[block.gold_task[known]],
+            gold_task=np.searchsorted(left, block.gold_task[known]),
             gold_label=block.gold_label[known],
-            prepared={},
         )
         if rest.n_tasks:
             blocks.append(run.encoding.prepare(rest))

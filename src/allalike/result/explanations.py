@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -117,21 +117,10 @@ class TaskExplanation:
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
-        first = (
-            "task",
-            "truth",
-            self.sureness,
-            "ci_low",
-            "ci_high",
-            "standard_error",
-            "unweighted",
-            "changed",
-            "tied",
-            "is_gold",
-        )
-        more = ("abstained", "measure", "runner_up", "runner_up_score", "margin", "spread", "n_tried")
-        values = {name: getattr(self, "confidence" if name == self.sureness else name) for name in (*first, *more)}
-        return {**_to_json(values), "answers": _list_records(self.answers), "labels": _list_records(self.labels)}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        answers, labels, kind = (values.pop(name) for name in ("answers", "labels", "sureness"))
+        values[kind] = values.pop("confidence")
+        return {**_to_json(values), "answers": _list_records(answers), "labels": _list_records(labels)}
 
 
 @dataclass(frozen=True)
@@ -233,11 +222,7 @@ def _shorten(label: Any) -> str:
 
 
 def _list_or(names: list[Any]) -> str:
-    """List a few names.
-
-    >>> _list_or(["ada", "bob", "eve"]), _list_or(list("abcdefgh"))
-    ('ada, bob or eve', 'a, b, c, d, e or 3 more')
-    """
+    """List a few names."""
     shown = [*map(str, names[:_N_NAMED]), *([f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else [])]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
 
@@ -247,11 +232,7 @@ def _to_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Return a JSON value, or the text of what JSON cannot hold.
-
-    >>> _to_json_value(float("nan")), _to_json_value(["a", 1]), _to_json_value(1 + 2j)
-    (None, ['a', 1], '(1+2j)')
-    """
+    """Return a JSON value, or the text of what JSON cannot hold."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
     if isinstance(value, float):
         return value if math.isfinite(value) else None

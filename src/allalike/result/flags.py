@@ -35,13 +35,7 @@ _MIN_CHANCE = 0.01
 
 
 def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str]]:
-    """Return per worker what is remarkable; constant workers need another pass over the answers (``look``).
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")])
-    >>> list_reasons(result.run, result.weighing)
-    [['few answers'], ['few answers']]
-    """
+    """Return per worker what is remarkable; constant workers need another pass over the answers (``look``)."""
     reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
     known, groups = weighing.uncertainty, weighing.copy_groups
     marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
@@ -63,13 +57,7 @@ def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str
 
 
 def flag_workers(run: Run, weighing: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
-    """Return the flag of each worker, from the reasons.
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "x"), ("kim", 1, "x")], method="UA")
-    >>> flag_workers(result.run, result.weighing, [["uninformative"], ["few answers"], [], ["worse than the crowd"]])
-    ['block', 'few', '', 'look']
-    """
+    """Return the flag of each worker, from the reasons."""
     originals, groups = set(), weighing.copy_groups
     for group in groups.groups if groups is not None else ():
         if group.copies:
@@ -106,11 +94,7 @@ def flag_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
-    """Return a table of workers sorted by flag.
-
-    >>> put_flagged_first({"worker": np.array([1, 2, 3]), "flag": text_column(["few", "", "block"])})["worker"].tolist()
-    [3, 2, 1]
-    """
+    """Return a table of workers sorted by flag."""
     order = np.argsort([FLAGS.index(flag) for flag in columns["flag"].tolist()], kind="stable")
     return {
         name: column.take(order) if isinstance(column, Values) else column[order] for name, column in columns.items()

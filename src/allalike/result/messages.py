@@ -60,11 +60,7 @@ def percent(probability: float) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Write a share in percent.
-
-    >>> share(1, 8)
-    '12.5 %'
-    """
+    """Write a share in percent."""
     return f"{100 * part / whole:.1f} %"
 
 
@@ -148,7 +144,8 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
         if option not in _SAID_OTHERWISE:
             yield Remark(f"Detected: {_describe(option, str(value))}.", option, value)
     if layout := guessed.get("layout"):
-        yield _lie(layout)
+        named = f"Detected: masks lie as {layout}." if "/" in layout else f"Read: the masks that {layout} names."
+        yield Remark(named, *(("layout", layout) if "/" in layout else ()))
     if name := guessed.get("domain"):
         yield _name_kind(name, summary.domain.numbers)
     if engine := guessed.get("engine"):
@@ -159,11 +156,7 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
 
 
 def _describe(option: str, value: str) -> str:
-    """Say what was found out about a file.
-
-    >>> _describe("encoding", "cp1252"), _describe("wide", "tasks"), _describe("tool", "toloka")
-    ('encoding cp1252', 'a matrix, one row per task', 'an export of Toloka')
-    """
+    """Say what was found out about a file."""
     from allalike.readers.tools import TOOLS
 
     if option == "tool":
@@ -175,23 +168,8 @@ def _describe(option: str, value: str) -> str:
     return f"{option.replace('_', ' ')} {value}"
 
 
-def _lie(layout: str) -> Remark:
-    """Say how masks lie in a folder.
-
-    >>> _lie("tasks/workers").sentence, _lie("manifest.csv").sentence
-    ('Detected: masks lie as tasks/workers.', 'Read: the masks that manifest.csv names.')
-    """
-    if "/" not in layout:
-        return Remark(f"Read: the masks that {layout} names.")
-    return Remark(f"Detected: masks lie as {layout}.", "layout", layout)
-
-
 def _name_kind(name: str, numbers: str) -> Remark:
-    """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form.
-
-    >>> _name_kind('set(separator=";")', "").sentence
-    "Detected: the labels are sets of items. Use domain='categorical' to vote on whole sets."
-    """
+    """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form."""
     if name in _KINDS:
         return Remark(f"Detected: the labels are {_KINDS[name]}")
     if name == "categorical" and numbers:
@@ -202,12 +180,7 @@ def _name_kind(name: str, numbers: str) -> Remark:
 
 
 def _quorum(domain: LabelKind) -> list[Remark]:
-    """Say which quorum was chosen; the summary has how good each was.
-
-    >>> from allalike.result.summary import LabelKind
-    >>> _quorum(LabelKind(name="boxes", quorum=0.4, quorum_curve={"0.40": 0.71428, "0.45": 0.6}))[0].sentence
-    "quorum: 0.40 (chosen; fixed with domain='boxes(quorum=0.5)')."
-    """
+    """Say which quorum was chosen; the summary has how good each was."""
     if domain.quorum_curve is None or not isinstance(domain.quorum, float):
         return []
     radius = f"radius={domain.radius:g}, " if domain.radius else ""
@@ -215,12 +188,7 @@ def _quorum(domain: LabelKind) -> list[Remark]:
 
 
 def _target(domain: LabelKind) -> list[Remark]:
-    """Say what is estimated of ratings, and which option changes it.
-
-    >>> from allalike.result.summary import LabelKind
-    >>> _target(LabelKind(name="ordinal", target="level"))[0].sentence
-    "Each label is one correct level, the weighted median; for the mean of opinions: domain='ordinal(target=mean)'."
-    """
+    """Say what is estimated of ratings, and which option changes it."""
     if domain.name != "ordinal" or not domain.target:
         return []
     if domain.target == "mean":
@@ -270,13 +238,7 @@ _VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric medi
 
 
 def list_facts(summary: Summary) -> list[str]:
-    """Say in short phrases what was read and how.
-
-    >>> from allalike.result.summary import Summary
-    >>> found = {"answers": 3, "workers": 3, "tasks": 1, "domain": {"name": "categorical", "classes": 2}}
-    >>> list_facts(Summary.from_dict({**found, "method": {"name": "auto"}}))
-    ['3 answers', '3 workers', '1 task', 'categorical labels of 2 classes', 'method auto']
-    """
+    """Say in short phrases what was read and how."""
     classes, method = summary.domain.classes, summary.method.name
     return [
         count(summary.answers, "answer"),
@@ -303,12 +265,7 @@ def say_voices(summary: Summary) -> str:
 
 
 def name_unweighted(domain: LabelKind) -> str:
-    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers.
-
-    >>> from allalike.result.summary import LabelKind
-    >>> [name_unweighted(LabelKind(name="", rule=rule)) for rule in ("plurality", "median", "borda")]
-    ['majority vote', 'unweighted median', 'unweighted answer']
-    """
+    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers."""
     if domain.rule in _VOTES:
         return "majority vote"
     return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
@@ -334,13 +291,7 @@ def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
 
 
 def say_ties(summary: Summary) -> str:
-    """Say in how many tasks a tie was broken; nothing if there were none.
-
-    >>> from allalike.result.summary import Summary
-    >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical"}}
-    >>> say_ties(Summary.from_dict({**found, "tied": 1})), say_ties(Summary.from_dict(found))
-    ('; a tie was broken in 1 task', '')
-    """
+    """Say in how many tasks a tie was broken; nothing if there were none."""
     return f"; a tie was broken in {count(summary.tied, 'task')}" if summary.tied else ""
 
 
@@ -358,14 +309,7 @@ def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterat
 
 
 def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> str:
-    """Describe the expected share of correct labels, and its interval.
-
-    >>> from allalike.result.summary import HowSure
-    >>> _say_sureness(HowSure(mean=0.999, estimated_from="model", answers_per_task=3.0), 0.9, known=True)
-    'Over 99 % of the labels should be correct, and 90 % of the majority vote.'
-    >>> _say_sureness(HowSure(mean=0.75, estimated_from="model", answers_per_task=1.0), None, known=False)
-    'The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=).'
-    """
+    """Describe the expected share of correct labels, and its interval."""
     if sure.answers_per_task == 1 and sure.estimated_from != "gold":
         return "The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=)."
     expected = sure.mean if sure.share_right is None else sure.share_right
@@ -486,14 +430,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
 
 
 def list_generations(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row for each time that a result was saved: the date, counts, and how many truths turned.
-
-    >>> from allalike.result.summary import Summary
-    >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
-    >>> row = {"when": "2026-03-01T09:30:00Z", "answers": 9000, "workers": 3, "tasks": 4, "turned": None}
-    >>> list_generations(Summary.from_dict({**found, "generations": [row]}))
-    [('2026-03-01 09:30', '9,000', '3', '4', '')]
-    """
+    """Return a row for each time that a result was saved: the date, counts, and how many truths turned."""
     return [
         (
             each.when[:16].replace("T", " "),
@@ -567,20 +504,12 @@ def _write_error(error: float, unit: str) -> str:
 
 
 def say_evidence(common: int, rare: int) -> str:
-    """Describe the evidence for copying.
-
-    >>> say_evidence(40, 12)
-    '40 common tasks, same rare answer in 12'
-    """
+    """Describe the evidence for copying."""
     return f"{count(common, 'common task')}, same rare answer in {rare:,}"
 
 
 def say_few(few: int, workers: int) -> str:
-    """Describe the number of workers with few answers.
-
-    >>> say_few(1, 4)
-    '1 of 4 workers (25.0 %) has fewer than 5 answers to tasks that others answered as well'
-    """
+    """Describe the number of workers with few answers."""
     have = "has" if few == 1 else "have"
     return (
         f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"

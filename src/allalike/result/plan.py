@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Fit
+    from allalike.result.result import Result
 
 _TOLD_APART = 3  # classes
 _MANY_WAYS = 64  # in which planned answers may turn out; of more, those that are nearly the same are merged
@@ -397,25 +398,22 @@ class AnswerPlan:
 
 
 def make_plan(
-    run: Run,
-    weighing: Fit,
-    found: TaskTable,
-    posteriors: Callable[[], TaskTable] | None,
-    *,
+    result: Result[Any],
     budget: float,
-    price: float | None = None,
-    prices: Any = None,
-    batch: int | None = None,
-    max_per_worker: int | None = None,
-    min_gain: float = 0.0,
-    inputs: tuple[Path, ...] = (),
+    *,
+    price: float | None,
+    prices: Any,
+    batch: int | None,
+    max_per_worker: int | None,
+    min_gain: float,
 ) -> AnswerPlan:
     """Plan answers, as `Result.plan` has it."""
+    run, weighing = result.run, result.weighing
     check_number(budget, "budget", least=0)
     check_number(min_gain, "min_gain", least=0)
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
     check_number(1 if max_per_worker is None else max_per_worker, "max_per_worker", least=1, whole=True)
-    crowd = estimate_uncertainty(run, weighing, found, posteriors)
+    crowd = estimate_uncertainty(run, weighing, result.found, result.posteriors)
     each = None if price is None else float(check_number(price, "price", least=0))
     if each == 0:
         raise OptionError("price is 0. Answers that cost nothing need no plan: give a price above 0, such as 0.05.")
@@ -453,7 +451,9 @@ def make_plan(
     }
     steps = {name: _describe(each, before, crowd) for name, each in (("next", now), ("all", asked))}
     stop = budget - steps["all"]["cost"] >= offers.cheapest
-    return AnswerPlan(frame_of(columns), {**said, **told, **steps, "stop": stop}, (*inputs, *find_inputs(prices)))
+    return AnswerPlan(
+        frame_of(columns), {**said, **told, **steps, "stop": stop}, (*result.inputs, *find_inputs(prices))
+    )
 
 
 def _describe(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> dict[str, Any]:

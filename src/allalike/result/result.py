@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +18,16 @@ from allalike.methods.auto.next_labels import rank_tasks
 from allalike.result.flags import flag_columns
 from allalike.result.messages import list_all_notes
 from allalike.result.quality import bias_columns, rate_workers
-from allalike.result.saving import save_block_list, save_result, write_page
+from allalike.result.saved import SavedAs
+from allalike.result.saving import save_result, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.summary import Summary
 from allalike.result.tables import find_curve, list_first, next_columns, result_html, result_text, truth_columns
-from allalike.result.targets import REPORT
+from allalike.result.targets import REPORT, list_output
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from allalike._core.blocks.block import Array
     from allalike._core.columns.values import Values
@@ -396,19 +397,8 @@ class Result(Framed[Frame]):
         """
         from allalike.result.plan import make_plan
 
-        return make_plan(
-            self.run,
-            self.weighing,
-            self.found,
-            self.posteriors,
-            budget=budget,
-            price=price,
-            prices=prices,
-            batch=batch,
-            max_per_worker=max_per_worker,
-            min_gain=min_gain,
-            inputs=self.inputs,
-        )
+        limits: dict[str, Any] = {"batch": batch, "max_per_worker": max_per_worker, "min_gain": min_gain}
+        return make_plan(self, budget, price=price, prices=prices, **limits)
 
     def learning_curve(self) -> Frame:
         """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
@@ -466,17 +456,8 @@ class Result(Framed[Frame]):
         ...     [path.name for path in result.save(folder + "/out") if path.parent.name == "out"]
         ['truth.csv', 'workers.csv', 'summary.json']
         """
-        return save_result(
-            self,
-            folder,
-            format=format,
-            to=to,
-            overwrite=overwrite,
-            report=report,
-            safe_csv=safe_csv,
-            probabilities=probabilities,
-            answers=answers,
-        )
+        how = SavedAs(format, (to,) if isinstance(to, str) else tuple(to), report, probabilities, safe_csv)
+        return save_result(self, folder, how, overwrite=overwrite, answers=answers)
 
     def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
         """Write the ids of workers to exclude into a file, one per line, and return them.
@@ -491,7 +472,12 @@ class Result(Framed[Frame]):
         ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
         ['eve']
         """
-        return save_block_list(self, path, overwrite=overwrite)
+        table, target = flag_columns(self.run, self.weighing), Path(path)
+        ids, flags = (table[name].tolist() for name in ("worker", "flag"))
+        blocked = list(dict.fromkeys(each for each, flag in zip(ids, flags, strict=True) if flag == "block"))
+        with list_output(path, ids, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
+            (stage / target.name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")
+        return blocked
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
         """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.

@@ -117,14 +117,14 @@ class _Settings(Section, forbid_unknown_fields=True):
     min_confidence: float = 0.0
 
 
-class _SavedAs(Section):
-    """How the result was saved."""
+class SavedAs(Section):
+    """How a result is saved: the format of its tables, and what is beside them."""
 
-    format: str
-    to: tuple[str, ...]
-    report: bool
-    probabilities: bool
-    safe_csv: bool
+    format: str = "csv"
+    to: tuple[str, ...] = ()
+    report: bool = False
+    probabilities: bool = False
+    safe_csv: bool = False
 
 
 class _KeptCall(Section, kw_only=True):
@@ -143,18 +143,14 @@ class _KeptCall(Section, kw_only=True):
     generations: tuple[SavedGeneration, ...]
     warnings: tuple[str, ...]
     changes: Changes | None
-    saved: _SavedAs | None
+    saved: SavedAs | None
 
 
 # Checks of the files of a saved result, before any of them is opened.
 
 
 def check_own_file(path: Path) -> None:
-    """Refuse a link, a pipe, a device or a folder in the place of a file of a saved result.
-
-    >>> from pathlib import Path
-    >>> check_own_file(Path("nowhere/summary.json"))  # opening it raises the error
-    """
+    """Refuse a link, a pipe, a device or a folder in the place of a file of a saved result."""
     folder = path.parents[2] if path.parent.name == Path(STATE).name else path.parent
     if is_link(path):
         raise InputError(
@@ -178,9 +174,6 @@ def check_complete(folder: Path) -> None:
     """Refuse a result that was saved in part only, because the process was killed, or of which files are missing.
 
     The summary is saved last. The files that it lists are compared by their names, and none is looked for elsewhere.
-
-    >>> from pathlib import Path
-    >>> check_complete(Path("nowhere"))
     """
     if os.path.lexists(folder / UNFINISHED):
         raise InputError(
@@ -218,17 +211,13 @@ def find_digest(folder: Path) -> str:
 
 
 def find_date() -> str:
-    """Return the time in UTC as ISO 8601, or that of SOURCE_DATE_EPOCH, if it is set.
-
-    >>> len(find_date())
-    20
-    """
+    """Return the time in UTC as ISO 8601, or that of SOURCE_DATE_EPOCH, if it is set."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapping[str, Any] | None) -> None:
+def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: SavedAs | None) -> None:
     """Write answers and call into a folder, with how the result was ``saved``."""
     run, method, gold_map = call.run, call.method, call.gold_map
     if METHODS.get(method.name) is not type(method):
@@ -252,7 +241,7 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Mapp
         "generations": call.generations,
         "warnings": summary["warnings"],
         "changes": summary.get("changes"),
-        "saved": saved,
+        "saved": None if saved is None else msgspec.to_builtins(saved),
     }
     digest = _digest(kept)
     folder.mkdir(parents=True)
@@ -465,11 +454,7 @@ def _as_tuple(value: Any) -> Any:
 
 
 def read_domain(written: Mapping[str, Any]) -> Domain:
-    """Return the domain that was written.
-
-    >>> read_domain({"name": "real", "bias": True}).bias
-    True
-    """
+    """Return the domain that was written."""
     options = {name: _as_tuple(value) for name, value in written.items() if name != "name"}
     if "fields" in options:
         options["fields"] = [(name, kind and read_domain(kind)) for name, kind in options["fields"]]

@@ -18,8 +18,9 @@ from allalike.answers.storage import UnwritableError
 from allalike.errors import OptionError, ReportWarning
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
-from allalike.result.flags import flag_columns, flag_workers, list_reasons, put_flagged_first
+from allalike.result.flags import flag_columns, put_flagged_first
 from allalike.result.saved import FORMAT, STATE, SUMMARY, find_date, write_call
+from allalike.result.saved import SavedAs as SavedAs
 from allalike.result.summaries import group_columns
 from allalike.result.summary import name_schema
 from allalike.result.tables import (
@@ -34,7 +35,6 @@ from allalike.result.targets import (
     DETAILS,
     REPORT,
     find_writers,
-    list_output,
     page_output,
     place_table,
     result_output,
@@ -44,7 +44,7 @@ from allalike.result.writers import Findings
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     Tables = Mapping[str, Mapping[str, Values | Array]]
 
 _MAX_NEXT = 100_000  # tasks in the table of tasks to ask about next
+_UNKEPT = "that was asked for"  # why the answers are not kept
 _NO_REPORT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -68,13 +69,9 @@ _NO_REPORT = """<!doctype html>
 def save_result(
     result: Result[Any],
     folder: str | os.PathLike[str],
+    how: SavedAs,
     *,
-    format: str = "csv",  # noqa: A002
-    to: Iterable[str] = (),
     overwrite: bool = False,
-    report: bool = False,
-    safe_csv: bool = False,
-    probabilities: bool = False,
     answers: bool = True,
     tables: Tables | None = None,
     notes: Mapping[str, Any] | None = None,
@@ -88,12 +85,11 @@ def save_result(
     """
     run, encoding = result.run, result.run.encoding
     output = result_output(folder, inputs=result.inputs, overwrite=overwrite, unchanged=unchanged)
-    place = partial(place_table, file_format=check_choice(format, FORMATS, "format"))
-    if safe_csv and format != "csv":
-        raise OptionError(f"safe_csv is for tables of text, and format is {format!r}. Leave one of them out.")
-    posteriors = result._need_posteriors() if probabilities else None
-    to = [to] if isinstance(to, str) else list(to)
-    writers = find_writers(to).values()
+    place = partial(place_table, file_format=check_choice(how.format, FORMATS, "format"))
+    if how.safe_csv and how.format != "csv":
+        raise OptionError(f"safe_csv is for tables of text, and format is {how.format!r}. Leave one of them out.")
+    posteriors = result._need_posteriors() if how.probabilities else None
+    writers = find_writers(how.to).values()
     for writer in writers:
         writer.check(run.domain.name, result.inputs)
     call = result.call and result.call.dated(find_date(), result.summary.get("changes", {}).get("turned"))
@@ -101,41 +97,39 @@ def save_result(
     notes = {**(notes or {}), **dates}
     flagged = flag_columns(run, result.weighing)
     written = {place(name): columns for name, columns in _list_tables(result, tables or {}).items()}
-    written[f"{DETAILS}/workers.{format}"] = flagged
+    written[f"{DETAILS}/workers.{how.format}"] = flagged
     if "judges" not in (tables or {}):
         written = {place("workers"): shorten_workers(put_flagged_first(flagged)), **written}
     names = [*([] if place("truth") in written else [place("truth")]), *written]
     names += [place("objects")] if encoding.things is not None else []
     names += [place("probabilities")] if posteriors is not None else []
-    names = [*sorted(names, key=lambda name: "/" in name), *([REPORT] if report else []), SUMMARY]
+    names = [*sorted(names, key=lambda name: "/" in name), *([REPORT] if how.report else []), SUMMARY]
     with output.staged([*names, *written_names(writers)]) as stage:
         (stage / DETAILS).mkdir()
         for name, columns in written.items():
-            write_tables(stage / name, [_finish(table_of, safe_csv, columns)])
+            write_tables(stage / name, [_finish(table_of, how.safe_csv, columns)])
         if place("truth") not in written:
             rows = partial(truth_table, encoding=encoding, weighing=result.weighing, folder=stage)
-            result.found.write(stage / place("truth"), partial(_finish, rows, safe_csv))
+            result.found.write(stage / place("truth"), partial(_finish, rows, how.safe_csv))
         if encoding.things is not None:
             rows = partial(object_table, things=encoding.things)
-            result.found.write(stage / place("objects"), partial(_finish, rows, safe_csv))
+            result.found.write(stage / place("objects"), partial(_finish, rows, how.safe_csv))
         if posteriors is not None:
             rows = partial(probability_table, encoding=encoding)
-            posteriors.write(stage / place("probabilities"), partial(_finish, rows, safe_csv))
+            posteriors.write(stage / place("probabilities"), partial(_finish, rows, how.safe_csv))
         for writer in writers:
             (stage / writer.name).mkdir()
-            writer.write(_list_findings(result, flagged, safe_csv=safe_csv), stage / writer.name)
-        if report:
+            writer.write(_list_findings(result, flagged, safe_csv=how.safe_csv), stage / writer.name)
+        if how.report:
             _write_page_or_note(material or partial(_gather, result, notes), stage / REPORT)
         further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
-        how = {"format": format, "to": to, "report": report, "probabilities": probabilities, "safe_csv": safe_csv}
-        saved_as = None if material else how
-        kept = _write_state(stage / STATE, call, result.summary, saved_as) if answers else "that was asked for"
+        kept = _write_state(stage / STATE, call, result.summary, None if material else how) if answers else _UNKEPT
         described = {
             "schema": name_schema("discover"),
             **result.summary,
             "state": {"not_kept": kept} if kept else {"format": FORMAT},
             **notes,
-            **({"safe_csv": True} if safe_csv else {}),
+            **({"safe_csv": True} if how.safe_csv else {}),
             **({"inputs": list(result.sources)} if result.sources else {}),
             "files": [*list_files(stage), SUMMARY],
         }
@@ -156,29 +150,16 @@ def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Va
     return {name: columns for name, columns in tables.items() if name in always or len(next(iter(columns.values())))}
 
 
-def _write_state(
-    folder: Path, call: Call | None, summary: Mapping[str, Any], saved_as: Mapping[str, Any] | None
-) -> str:
+def _write_state(folder: Path, call: Call | None, summary: Mapping[str, Any], how: SavedAs | None) -> str:
     """Write what the result can be loaded from; return why that is not possible, or an empty text."""
     if call is None:
         return "its numbers were moved"
     try:
-        write_call(folder, call, summary, saved_as)
+        write_call(folder, call, summary, how)
     except UnwritableError as error:
         shutil.rmtree(folder, ignore_errors=True)
         return str(error)
     return ""
-
-
-def save_block_list(result: Result[Any], path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
-    """Write the ids of workers to exclude, as `Result.save_block_list` does."""
-    run, ids = result.run, result.run.workers.tolist()
-    flags = flag_workers(run, result.weighing, list_reasons(run, result.weighing))
-    blocked = list(dict.fromkeys(each for each, flag in zip(ids, flags, strict=True) if flag == "block"))
-    output = list_output(path, ids, inputs=result.inputs, overwrite=overwrite)
-    with output.staged([Path(path).name]) as stage:
-        (stage / Path(path).name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")
-    return blocked
 
 
 def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:

@@ -27,11 +27,7 @@ class Section(msgspec.Struct):
 
 
 def name_schema(command: str) -> str:
-    """Return the name of the schema of a command's JSON.
-
-    >>> name_schema("jury")
-    'allalike/jury/2'
-    """
+    """Return the name of the schema of a command's JSON."""
     return f"allalike/{command}/2"
 
 
@@ -229,14 +225,7 @@ class MethodName(Section):
 
 
 class Summary(Section):
-    """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed.
-
-    >>> import allalike
-    >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).summary
-    >>> summary = Summary.from_dict(found)
-    >>> summary.answers, summary.domain.name, summary.gold
-    (3, 'categorical', None)
-    """
+    """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed."""
 
     answers: int
     workers: int

@@ -311,13 +311,7 @@ _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
 def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
-    """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it.
-
-    >>> import allalike
-    >>> crowd = allalike.simulate("one-coin(classes=3)", workers=5, tasks=50, seed=1)
-    >>> allalike.discover(crowd.answers).learning_curve().columns.tolist()
-    ['answers_per_task', 'expected_accuracy']
-    """
+    """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it."""
     expect = None if weighing.uncertainty is None else weighing.uncertainty.expect
     if expect is None:
         raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
@@ -338,14 +332,7 @@ def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
 
 
 def function_columns(run: Run) -> dict[str, Values | Array]:
-    """Return polarity, coverage, overlaps and conflicts of the workers of a label matrix.
-
-    >>> import allalike
-    >>> result = allalike.discover(np.array([[0, -1, 0], [1, 0, 1], [-1, -1, 1], [-1, -1, -1]]), method="UA")
-    >>> table = function_columns(result.run)
-    >>> [column.tolist() for column in table.values()]
-    [['0, 1', '0', '0, 1'], [0.5, 0.25, 0.75], [0.5, 0.25, 0.5], [0.25, 0.25, 0.25]]
-    """
+    """Return polarity, coverage, overlaps and conflicts of the workers of a label matrix."""
     if not run.encoding.nominal:
         return {}
     sums, n_tasks = run.sum(partial(_count, n_labels=run.encoding.n_labels)), run.n_tasks + run.notes["silent"]

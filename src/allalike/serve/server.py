@@ -243,8 +243,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif place == "run":
             order = self._read_order()
             session.run(order.get("options", {}), order.get("suggestion"))
-        elif place in ("cancel", "clear", "remove-gold"):
-            getattr(session, place.replace("-", "_"))()
+        elif place in ("cancel", "clear"):
+            getattr(session, place)()
         else:
             raise RefusalError(HTTPStatus.NOT_FOUND, "Not found.")
         self._send_state()

@@ -219,14 +219,17 @@ class Session:
             self._uploading = True
             if alone:
                 self.clear()
-            elif role == "gold":
-                self.remove_gold()
+            for path in self._gold if role == "gold" else ():
+                path.unlink(missing_ok=True)
             chosen = choose_name(name, [_OUTPUT, *(path.name for path in self._uploads)])
             path = self._make("files") / (chosen if role == "answers" else _GOLD + PurePath(chosen).suffix)
         try:
             _write(path, stream, size)
             with self._lock:
-                (self._uploads if role == "answers" else self._gold)[path] = _last_part(name)
+                if role == "answers":
+                    self._uploads[path] = _last_part(name)
+                else:
+                    self._gold = {path: _last_part(name)}
                 self._error, self._version = None, self._version + 1
         except BaseException:
             path.unlink(missing_ok=True)
@@ -237,13 +240,6 @@ class Session:
     def _check_idle(self) -> None:
         if self._uploading or self._job is not None:
             raise RefusalError(HTTPStatus.CONFLICT, "A run is under way. Wait for its end, or cancel it.")
-
-    def remove_gold(self) -> None:
-        """Remove the gold labels that were uploaded."""
-        with self._lock:
-            for path in self._gold:
-                path.unlink(missing_ok=True)
-            self._gold, self._version = {}, self._version + 1
 
     def run(self, options: Any, suggestion: Any = None) -> None:
         """Run `allalike discover` with these options, or with a suggestion of the last error (its number)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -186,36 +186,6 @@ def check_pairs(block: Block) -> None:
 def count_partners(block: Block) -> dict[str, Floats]:
     """Count, per worker, the answers of others to their tasks: an upper limit of the workers met."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
-
-
-# Variances: how much workers differ beside how much the answers of each vary, the F of an analysis of variance.
-#
-# With n_w answers of worker w, their mean m_w, the mean m of the crowd, W workers and N answers in all,
-#
-#     between = sum_w n_w (m_w - m)^2 / (W - 1),    within = sum over answers of (x - m_w)^2 / (N - W),
-#
-# and F = between / within is 1 where all workers are alike. The answers of a usual worker are
-# (N - sum_w n_w^2 / N) / (W - 1): where all have as many answers, it is that number. Then (answers of a usual worker) /
-# (F - 1) is how many answers of the crowd count beside a worker's own (the moment estimate of empirical Bayes).
-
-
-class Variances(NamedTuple):
-    """Variances between and within workers, answers of a usual worker, and the number of compared workers."""
-
-    between: float
-    within: float
-    usual: float
-    compared: int
-
-
-def compare_variances(values: Floats, squares: Floats, answers: Floats) -> Variances:
-    """Compute the variances of values, given each worker's sum of them and of their squares, and number of answers."""
-    n, total = int((answers > 0).sum()), float(answers.sum())
-    mean = np.divide(values, answers, out=np.zeros(len(values)), where=answers > 0)
-    between = (answers * (mean - values.sum() / max(total, 1.0)) ** 2).sum() / max(n - 1, 1)
-    within = (squares - answers * mean**2).sum() / (total - n if total > n else 1.0)
-    usual = (total - np.square(answers).sum() / max(total, 1.0)) / max(n - 1, 1)
-    return Variances(float(between), float(within), float(usual), n if total > n else 0)
 
 
 # Numbers without their task's centre, and how to find them again as they came.

@@ -28,7 +28,6 @@ from allalike._core.options import choice, option
 from allalike.domains.contract import Domain, Encoding, Kernels, Things
 from allalike.domains.rankings import codes, comparisons, voting
 from allalike.domains.rankings.ballots import Part, Parts, hash_orders
-from allalike.domains.rankings.bradley_terry import bradley_terry
 from allalike.domains.rankings.codes import (
     NEXT,
     REST,
@@ -76,7 +75,7 @@ VOTING = {
     "ranked pairs": voting.ranked_pairs,
     "bucklin": voting.bucklin,
     "stv": voting.stv,
-    "bradley terry": bradley_terry,
+    "bradley terry": voting.bradley_terry,
 }
 
 

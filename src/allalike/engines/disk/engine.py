@@ -43,7 +43,7 @@ from allalike.engines.shards import (
     sample_cuts,
     sum_up,
 )
-from allalike.engines.sums import PairSums, Piece, PlainSums, Sums, TaskTable, select_workers
+from allalike.engines.sums import PairSums, Piece, Sums, TaskTable, select_workers
 from allalike.errors import OptionError, OutputError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -343,18 +343,18 @@ class DiskRun(Run):
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, lane by lane; large parameters are not sent to many."""
-        sums, size = Sums(len(self.workers)), sum(param.nbytes for param in params)
-        most = self.free_memory / (_PARAMETER_COPIES * size) if size > _FEW_BYTES else math.inf
-        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=len(self.workers)), most):
-            sums.merge(lane)
-        return sums.arrays
+        return self._add_up(len(self.workers), kernel, params)
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up what the kernel returns for each block, lane by lane."""
-        totals = PlainSums()
-        for lane in self.shards.lanes(partial(_total, kernel=kernel)):
-            totals.merge(lane)
-        return totals.arrays
+        return self._add_up(None, kernel, ())
+
+    def _add_up(self, n_workers: int | None, kernel: Kernel, params: tuple[Floats, ...]) -> dict[str, Floats]:
+        sums, size = Sums(n_workers), sum(param.nbytes for param in params)
+        most = self.free_memory / (_PARAMETER_COPIES * size) if size > _FEW_BYTES else math.inf
+        for lane in self.shards.lanes(partial(_sum, kernel=kernel, params=params, n_workers=n_workers), most):
+            sums.merge(lane)
+        return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices, in this process: each other would have a matrix of its own."""
@@ -443,20 +443,14 @@ def _make(
     return stored, tally, answers.answer_counts
 
 
-def _sum(stored_shards: list[StoredShard], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int) -> Sums:
+def _sum(
+    stored_shards: list[StoredShard], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int | None
+) -> Sums:
     sums = Sums(n_workers)
     for stored in stored_shards:
         for block in stored.read_blocks():
             sums.add(block, kernel, params)
     return sums
-
-
-def _total(stored_shards: list[StoredShard], *, kernel: Kernel) -> PlainSums:
-    totals = PlainSums()
-    for stored in stored_shards:
-        for block in stored.read_blocks():
-            totals.add(block, kernel)
-    return totals
 
 
 def _find(stored: StoredShard, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:

@@ -21,7 +21,7 @@ from allalike._core.system.processes import pack, unpack
 from allalike._core.system.tables import write_tables
 from allalike.engines.shards import Cuts, Shard, Tally, encode, find_piece, in_order, of_answers, sum_up
 from allalike.engines.spark.rows import join_digests, make_columns, make_label_column, read_chunks
-from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import AllalikeError
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: 
 
 def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
     """Add up what a kernel returns for each block and belongs to no worker, as the one row of each array."""
-    totals = PlainSums()
+    totals = Sums(None)
     for block in blocks:
         totals.add(block, kernel)
     return {name: array[None] for name, array in totals.arrays.items()}

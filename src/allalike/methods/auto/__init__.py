@@ -3,7 +3,7 @@
 1. **Screening** (`screening.py`): copies (`copy_groups.py`), and the informativeness of each worker for the
    report (`informativeness.py`). A copy group counts once in all that follows.
 2. **Classes** (`classes.py`), if there are a few: majority vote, knows-or-guesses (`knows_or_guesses.py`) or confusion
-   matrices (`confusion_matrices.py`), from several starts (`em_starts.py`), unless a split-half test refutes them
+   matrices (`confusion_matrices.py`), from several starts, unless a split-half test refutes them
    (`split_half.py`). Gold labels calibrate all of it (`gold_calibration.py`).
 3. **Numbers** (`numbers.py`): an offset, a slope and a variance per worker (`lines.py`), as far as these predict
    held-out answers better than the mean, and calibration by gold labels.

@@ -5,8 +5,8 @@ Copies are collapsed before (`copy_groups`). Then one model decides:
 1. **Knows or guesses** (`knows_or_guesses`) where little can be estimated: fewer than two answers per task, three
    workers, or most answers by workers who give one label only.
 2. The **majority vote** with fewer than three workers, and where an F test does not distinguish them (p >= .01).
-3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts (`em_starts`), unless the
-   split-half test (`split_half`) refutes them: then knows or guesses if it is favoured, else the majority vote.
+3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts, unless the split-half
+   test (`split_half`) refutes them: then knows or guesses if it is favoured, else the majority vote.
 
 Beyond 200,000 answers the choice is made on a sample of the tasks, and a few more rounds run on all of them.
 
@@ -31,15 +31,18 @@ import numpy as np
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.confusion_matrices import (
+    EQUAL,
     LEVELS,
+    ClassCrowd,
     class_posterior,
     describe_alternative,
+    find_starts,
     prepare,
     refine,
     solve,
+    strength_of,
 )
-from allalike.methods.auto.copy_groups import collapse, collapse_with
-from allalike.methods.auto.em_starts import EQUAL, ClassCrowd, find_starts, strength_of
+from allalike.methods.auto.copy_groups import collapse, collapse_with, find_error_correlation
 from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
 from allalike.methods.auto.knows_or_guesses import (
     fit_knowledge,
@@ -50,7 +53,6 @@ from allalike.methods.auto.knows_or_guesses import (
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
 from allalike.methods.auto.uncertainty import estimate_class_errors, take_sample
-from allalike.methods.auto.voices import find_error_correlation
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import take_most_probable, vote_shares
@@ -95,7 +97,7 @@ class ChosenModel:
 def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold: bool) -> Fit:
     """Fit the workers of a run whose labels are classes, after the screening for copies."""
     groups, k = screening.groups, run.encoding.n_labels
-    whole = collapse(run, groups.number) if groups.has_copies else run
+    whole = collapse(run, groups)
     disparity = Peers(whole).unweighted.mean  # of workers without copies, so that these change nothing
     report("choosing")
     model = choose_model(whole, disparity, sample_answers, camps=screening.camps)

@@ -45,19 +45,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import group_labels, number_within_tasks, sort_within, sum_by
+from allalike._core.blocks.block import (
+    AnswerWeights,
+    find_answer_weights,
+    group_labels,
+    number_within_tasks,
+    sort_within,
+    sum_by,
+)
 from allalike._core.blocks.matrices import list_entries
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike.distances import hamming
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
-from allalike.methods.auto.em_starts import ClassCrowd
 from allalike.methods.fit import CopyGroup, CopyGroups
+from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Kernels
+    from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
 
 Workers = npt.NDArray[np.intp]
@@ -77,6 +84,8 @@ _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred ca
 _EPS = 1e-9
 _MIN_COUNTED = 3  # workers that are compared
 _MIN_ANSWERS = 2.0  # per task, below which joint errors cannot be seen
+_TYPICAL_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks with gold
+_LEAST_ERROR = 0.01  # no error rate is closer to 0 or 1
 
 
 def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) -> CopyGroups | None:
@@ -94,7 +103,7 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
     """
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
-    open_labels = not encoding.nominal and encoding.n_classes is None
+    open_labels = _are_open(encoding)
     if n < _MIN_COUNTED or (not open_labels and encoding.n_labels < 2):
         return CopyGroups.independent(n)
     dropped = uninformative if open_labels and uninformative is not None else np.zeros(n, bool)
@@ -108,7 +117,8 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
     exact = _join_exact(pairs, alone)
     collapsed = run
     if (exact != alone).any():
-        collapsed = collapse(run, exact, _group_labels if open_labels else encoding.prepare)
+        merge = partial(_collapse_and_group, number=exact)
+        collapsed = _change(run, merge) if open_labels else collapse(run, CopyGroups(exact))
         pairs = compare(collapsed)
         assert pairs is not None
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
@@ -116,15 +126,27 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
     return CopyGroups(number, _describe(run, number, pairs, open_labels=open_labels), parts)
 
 
-def _number_labels(block: Block, *, kernels: Kernels) -> Block:
-    """Return a block whose open labels are numbered as if they were classes."""
+def _are_open(encoding: Encoding) -> bool:
+    return not encoding.nominal and encoding.n_classes is None
+
+
+def _number_answers(block: Block, kernels: Kernels) -> Array:
+    """Number the answers of a block whose labels are open, such that equal ones have the same number."""
     if AnswerHashes in block:
         codes: Array = block[AnswerHashes].hashes
     else:
         codes = kernels.restore_answers(block, np.arange(len(block.label)))
-    wide = codes.ndim > 1
-    number = np.unique(codes, axis=0 if wide else None, return_inverse=True)[1].reshape(len(codes))
-    return _group_labels(replace(block, label=number, prepared={}))
+    axis = 0 if codes.ndim > 1 else None
+    return np.unique(codes, axis=axis, return_inverse=True)[1].reshape(len(codes))
+
+
+def _number_labels(block: Block, *, kernels: Kernels) -> Block:
+    """Return a block whose open labels are numbered as if they were classes."""
+    return _group_labels(replace(block, label=_number_answers(block, kernels), prepared={}))
+
+
+def _collapse_and_group(block: Block, *, number: Workers) -> Block:
+    return _group_labels(collapse_block(block, number))
 
 
 def _group_labels(block: Block) -> Block:
@@ -172,7 +194,7 @@ def _compare_pairs(
     n = len(run.workers)
     share = np.zeros(n) if dropped is None else np.where(dropped, 1.0, 0.0)  # of each worker's most frequent label
     if not open_labels and run.encoding.n_labels <= _MAX_LABELS:
-        counts = ClassCrowd.of(run).counts
+        counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
     pair_sums = hamming.pair_sums if open_labels else run.kernels.pair_sums
     found = list(look_through(run, pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
@@ -395,15 +417,21 @@ def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places:
 # Collapsing -----------------------------------------------------------------------------------------------------------
 
 
-def collapse(run: Run, number: Workers, prepare: Callable[[Block], Block] | None = None) -> Run:
+def collapse(run: Run, groups: CopyGroups) -> Run:
     """Return a run in which each group answers as its first worker, and once per task.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
-    >>> collapse(run, np.array([0, 0, 2])).answer_counts
+    >>> collapse(run, CopyGroups(np.array([0, 0, 2]))).answer_counts
     array([1, 0, 1])
     """
-    changed = run.map(partial(_collapse_and_prepare, number=number, prepare=prepare or run.encoding.prepare))
+    if not groups.has_copies:
+        return run
+    return _change(run, partial(collapse_and_prepare, number=groups.number, encoding=run.encoding))
+
+
+def _change(run: Run, change: Callable[[Block], Block]) -> Run:
+    changed = run.map(change)
     return replace(changed, answer_counts=changed.sum(_count_answers)["answers"].astype(np.int64))
 
 
@@ -411,35 +439,58 @@ def _count_answers(block: Block) -> dict[str, Floats]:
     return {"answers": block.per_worker(np.ones(len(block.worker)))}
 
 
-def _collapse_and_prepare(block: Block, *, number: Workers, prepare: Callable[[Block], Block]) -> Block:
-    return prepare(collapse_block(block, number))
+def collapse_and_prepare(block: Block, *, number: Workers, encoding: Encoding) -> Block:
+    """Return a block in which each group gives one label, prepared for the kernels."""
+    if not _are_open(encoding):
+        return encoding.prepare(collapse_block(block, number))
+    kernels = encoding.kernels
+    plain = replace(
+        block,
+        label=kernels.restore_answers(block, np.arange(len(block.label))),
+        gold_label=kernels.restore_gold(block),
+        prepared={},
+    )
+    return encoding.prepare(collapse_block(plain, number, _number_answers(block, kernels)))
+
+
+def decide_collapsed(
+    block: Block, *params: Floats, number: Workers, encoding: Encoding, decide: Callable[..., dict[str, Array]]
+) -> dict[str, Array]:
+    """Estimate labels from answers of which each group gives one per task."""
+    params = tuple(_of_groups(block, number, params))
+    return decide(collapse_and_prepare(block, number=number, encoding=encoding), *params)
 
 
 def collapse_with(block: Block, number: Workers, params: Sequence[Floats]) -> tuple[Block, Sequence[Floats]]:
     """Return a block collapsed, and parameters of its workers, which are the same for all members of a group."""
-    collapsed = collapse_block(block, number)
+    return collapse_block(block, number), _of_groups(block, number, params)
+
+
+def _of_groups(block: Block, number: Workers, params: Sequence[Floats]) -> Sequence[Floats]:
     if isinstance(block.workers, slice):
-        return collapsed, params
+        return params
     first = np.unique(number[block.workers], return_index=True)[1]
-    return collapsed, [param[first] for param in params]
+    return [param[first] for param in params]
 
 
-def collapse_block(block: Block, number: Workers) -> Block:
+def collapse_block(block: Block, number: Workers, codes: Array | None = None) -> Block:
     """Return a block in which each group gives the label that most of its members gave, of several the first.
+
+    ``codes`` number equal labels, unless labels are numbers already.
 
     >>> from allalike._core.blocks.block import Block
     >>> block = collapse_block(Block.of([[0], [1], [1], [0]]), np.array([0, 0, 0, 3]))
     >>> block.worker, block.label
     (array([0, 3]), array([1, 0]))
     """
-    workers, n_workers = block.workers, block.n_workers
+    workers, n_workers, codes = block.workers, block.n_workers, block.label if codes is None else codes
     worker = number[workers].astype(np.intp)[block.worker]
     if not isinstance(workers, slice):
         workers, worker = np.unique(np.append(worker, number[workers]), return_inverse=True)
         worker, n_workers = worker[: len(block.worker)], len(workers)
     key = block.task * (int(worker.max(initial=0)) + 1) + worker
-    order = np.lexsort((block.label, key))
-    pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(block.label[order]) != 0)))
+    order = np.lexsort((codes, key))
+    pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(codes[order]) != 0)))
     count = np.diff(np.append(pair, len(order)))
     best = np.lexsort((-count, key[order[pair]]))  # stable: of labels with the same count the first
     rows = order[pair[best[np.unique(key[order[pair[best]]], return_index=True)[1]]]]
@@ -454,3 +505,74 @@ def collapse_block(block: Block, number: Workers) -> Block:
         n_workers=n_workers,
         prepared={},
     )
+
+
+def with_voices(block: Block, *, groups: CopyGroups) -> Block:
+    """Return the block with the weights of its answers in their copy groups, if there are any."""
+    if not groups.has_copies:
+        return block
+    number, task = groups.number[block.workers].take(block.worker), block.task
+    order = np.lexsort((number, task))
+    new = np.concatenate([[True], (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0)])
+    group = np.empty(len(order), np.intp)
+    group[order] = np.cumsum(new) - 1
+    return block.keeping(AnswerWeights(1.0 / np.bincount(group)[group], group))
+
+
+# Correlation of errors: ten answers whose errors are correlated say less than ten that err independently. If two
+# answers to a task have errors with the mean correlation rho beyond the error rates of their workers, as gold labels
+# show it, n answers count like n / (1 + (n - 1) rho) (the design effect; Kish: Survey Sampling. 1965).
+
+
+def count_effective_voices(block: Block, correlation: float) -> Floats:
+    """Return, per task, how many independent answers its answers count like, if so do the errors of two of them.
+
+    >>> from allalike._core.blocks.block import Block
+    >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
+    array([2.])
+    """
+    n = block.per_task(find_answer_weights(block).weight)
+    return np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
+
+
+def find_error_correlation(run: Run) -> float | None:
+    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any.
+
+    >>> import allalike
+    >>> rows = [(worker, task, "y" if task < 20 else "x") for worker in "abc" for task in range(100)]
+    >>> result = allalike.discover(rows, gold={task: "x" for task in range(100)})
+    >>> round(find_error_correlation(result.run), 2)
+    1.0
+    """
+    sums = run.sum(partial(_gold_sums, kernels=run.kernels))
+    errors, answers = sums["distance"], sums["answers"]
+    total = answers.sum()
+    mean = errors.sum() / total if total else 0.0
+    rate = np.clip((errors + _TYPICAL_ANSWERS * mean) / (answers + _TYPICAL_ANSWERS), _LEAST_ERROR, 1 - _LEAST_ERROR)
+    pairs = run.sum(partial(_error_products, kernels=run.kernels), rate)
+    number = float(pairs["pairs"].sum())
+    return float(np.clip(pairs["products"].sum() / number, 0.0, 1.0)) if number else None
+
+
+def _gold_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    return kernels.gold_sums(block)
+
+
+def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, in the row of the first worker of a task, the products of its errors, less what is expected of each."""
+    if not len(block.gold_task):
+        nothing = np.zeros(block.n_workers)
+        return {"products": nothing, "pairs": nothing}
+    truth = np.zeros(block.n_tasks, block.gold_label.dtype)
+    truth[block.gold_task] = block.gold_label
+    known = np.zeros(block.n_tasks)
+    known[block.gold_task] = 1.0
+    own = rate.take(block.worker)
+    residual = (kernels.distance_to(block, truth) - own) / np.sqrt(own * (1 - own))
+    products = block.per_task(residual) ** 2 - block.per_task(residual**2)
+    pairs = block.sizes * (block.sizes - 1.0)
+    first = block.first_worker
+    return {
+        "products": sum_by(first, known * products, block.n_workers),
+        "pairs": sum_by(first, known * pairs, block.n_workers),
+    }

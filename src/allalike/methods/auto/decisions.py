@@ -1,6 +1,4 @@
-"""Decisions: labels where a copy group counts once per task, and the confidence of levels and of many classes.
-
-An answer counts weight / g if g of its worker's copy group answered the task.
+"""Decisions: labels and confidences of levels and of many classes.
 
 **Many classes.** With n answers, of whose weight label l has the share s_l, and error rate e of a typical worker,
 
@@ -27,7 +25,6 @@ import numpy as np
 from allalike._core.blocks.block import number_within_tasks
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.gold_calibration import lower_confidence
-from allalike.methods.auto.voices import by_answer, voices_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,41 +39,10 @@ _LEAST = 1e-6  # of q, below which an answer does not count against a level
 _LEAST_ERROR = 0.01  # of a typical worker
 
 
-def decide_by_groups(
-    block: Block,
-    weights: Floats,
-    faults: Floats,
-    number: Floats,
-    *,
-    kernels: Kernels,
-    ties: Ties,
-) -> dict[str, Array]:
-    """Find labels by the rule of the label type; a copy group has the variance of one answer, not of a mean.
-
-    >>> import allalike
-    >>> from allalike._core.blocks.block import Ties
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, 0.0), ("bob", 1, 0.0), ("eve", 1, 3.0)]))
-    >>> one = np.ones(3)
-    >>> found = decide_by_groups(
-    ...     run.blocks[0], one, one, np.array([0.0, 0.0, 2.0]), kernels=run.kernels, ties=Ties())
-    >>> found["label"], found["error"].round(3)
-    (array([1.5]), array([0.707]))
-    """
-    share = _share(block, number)
-    variance = faults.take(block.worker) / np.where(share > 0, share, 1.0)
-    return kernels.aggregate(by_answer(block), share * weights.take(block.worker), variance, ties=ties)
-
-
-def _share(block: Block, number: Floats) -> Floats:
-    """Return how much each answer counts beside its copies."""
-    return voices_of(block, number.take(block.worker).astype(np.intp)).weight
-
-
 def decide_surely(
     block: Block,
     weights: Floats,
     faults: Floats,
-    number: Floats,
     *,
     kernels: Kernels,
     ties: Ties,
@@ -87,13 +53,12 @@ def decide_surely(
 
     ``error`` is the error rate of a typical worker.
     """
-    found = decide_by_groups(block, weights, faults, number, kernels=kernels, ties=ties)
+    found = kernels.aggregate(block, weights, faults, ties=ties)
     error = float(np.clip(error, _LEAST_ERROR, 1 - 1 / k))
     slot, labels = number_within_tasks(block)
-    share = _share(block, number)
-    votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(int(labels.max()))[slot])
+    votes = block.per_task(weights.take(block.worker)[:, None] * np.eye(int(labels.max()))[slot])
     weight = np.where(votes.any(axis=1), votes.sum(axis=1), 1.0)
-    odds = np.log((1 - error) * (k - 1) / error) * block.per_task(share) / weight
+    odds = np.log((1 - error) * (k - 1) / error) * block.sizes / weight
     score = odds[:, None] * votes
     top = score.max(axis=1)
     given = np.where(np.arange(score.shape[1]) < labels[:, None], np.exp(score - top[:, None]), 0.0)
@@ -107,22 +72,22 @@ def decide_surely(
 # Levels: the distances of places |x - y| from 0 to k - 1 are the rows of a table of masks.
 
 
-def estimate_profile(run: Run, k: int, weights: Floats, number: Floats) -> Floats:
+def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
     """Estimate the profile q of k levels by EM on a sample of the tasks.
 
     >>> import allalike
     >>> rng = np.random.default_rng(0)
     >>> rows = [(i, t, int(np.clip(t % 5 + np.rint(rng.normal(0, 0.6)), 0, 4))) for i in range(9) for t in range(200)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
-    >>> estimate_profile(run, 5, np.ones(9), np.arange(9.0)).round(1)
+    >>> estimate_profile(run, 5, np.ones(9)).round(1)
     array([1. , 0.3, 0. , 0. , 0. ])
     """
     sample, profile, apart = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
     for _ in range(_ROUNDS):
         near, room = np.zeros(k), np.zeros(k)
         for block in sample.blocks:
-            probability, _, share, code = _probabilities(block, weights, number, profile=profile, kernels=run.kernels)
-            votes = block.per_task(share[:, None] * np.eye(k)[code])
+            probability, code = _probabilities(block, weights, profile=profile, kernels=run.kernels)
+            votes = block.per_task(np.eye(k)[code])
             mass = votes.sum(axis=1, keepdims=True) * probability / profile[apart].sum(axis=1)
             near += np.bincount(apart.ravel(), (probability.T @ votes).ravel(), k)
             room += np.bincount(apart.ravel(), np.repeat(mass.sum(axis=0), k), k)
@@ -136,26 +101,21 @@ def _apart(k: int) -> Array:
     return np.abs(np.arange(k)[:, None] - np.arange(k))
 
 
-def _probabilities(
-    block: Block, weights: Floats, number: Floats, *, profile: Floats, kernels: Kernels
-) -> tuple[Floats, Floats, Floats, Array]:
-    """Return the probability of each level per task and per answer's task, the share of answers, and their levels."""
+def _probabilities(block: Block, weights: Floats, *, profile: Floats, kernels: Kernels) -> tuple[Floats, Array]:
+    """Return the probability of each level per task, and the levels of the answers."""
     code, k = kernels.restore_answers(block, np.arange(len(block.label))).astype(np.intp), len(profile)
-    share = _share(block, number)
-    weight, total = by_answer(block).answer_weights(share * weights.take(block.worker))
-    counts = weight * block.to_answers(block.per_task(share) / total)
+    weight, total = block.answer_weights(weights)
+    counts = weight * block.to_answers(block.sizes / total)
     table = profile[_apart(k)]
     score = block.per_task(counts[:, None] * np.eye(k)[code]) @ np.log(table / table.sum(axis=1, keepdims=True)).T
     chance = np.exp(score - score.max(axis=1, keepdims=True))
-    probability = chance / chance.sum(axis=1, keepdims=True)
-    return probability, block.to_answers(probability), share, code
+    return chance / chance.sum(axis=1, keepdims=True), code
 
 
 def decide_levels(
     block: Block,
     weights: Floats,
     faults: Floats,
-    number: Floats,
     *lines: Floats,
     kernels: Any,
     ties: Ties,
@@ -163,15 +123,14 @@ def decide_levels(
     profile: Floats | None = None,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
-    found = decide_by_groups(block, weights, faults, number, kernels=kernels, ties=ties)
+    found: dict[str, Array] = kernels.aggregate(block, weights, faults, ties=ties)
     if estimate is not None:
-        place = estimate(block, found["label"], number, *lines)
-        share = _share(block, number) * weights.take(block.worker)
-        found |= kernels.take_nearest(by_answer(block), share, place, ties=ties)
+        place = estimate(block, found["label"], *lines)
+        found |= kernels.take_nearest(block, weights, place, ties=ties)
     if profile is None:
         return found
-    probability, _, share, code = _probabilities(block, weights, number, profile=profile, kernels=kernels)
-    votes = block.per_task((share * weights.take(block.worker))[:, None] * np.eye(len(profile))[code])
+    probability, code = _probabilities(block, weights, profile=profile, kernels=kernels)
+    votes = block.per_task(weights.take(block.worker)[:, None] * np.eye(len(profile))[code])
     total = votes.sum(axis=1, keepdims=True)
     label = found["label"].astype(np.intp)[:, None]
     own, votes = (

@@ -26,7 +26,7 @@ the weighted labels of one half, and U_B the unweighted labels of the other,
 
 must not be below 0 by 2.576 standard errors, in the mean of four ways to halve the workers.
 
-A copy group counts once per task. Shared errors that are no copies are not detected.
+Shared errors that are no copies are not detected.
 """
 
 from __future__ import annotations
@@ -37,36 +37,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import AnswerWeights, Ties, find_answer_weights, sum_by
+from allalike._core.blocks.block import Ties, sum_by
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import draw_halves, sample_tasks
-from allalike.methods.auto.copy_groups import collapse
+from allalike.errors import LabelError
+from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.decisions import (
-    decide_by_groups,
     decide_levels,
     decide_surely,
     estimate_profile,
 )
 from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
-from allalike.methods.auto.screening import find_guess_distance
+from allalike.methods.auto.screening import with_squares
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
-from allalike.methods.auto.voices import between_groups, give_voices, peer_distances
 from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.screening import Screening
-    from allalike.methods.fit import CopyGroups
 
 _ROUNDS = 3
 _HALVINGS = 4
 _SAMPLE_ANSWERS = 20_000  # of a split-half test
+_GUESS_ANSWERS, _PAIRS = 2000, 20_000  # by which the distance of a guess is found
 _CLEARLY = 2.576  # standard errors
 _MIN_ANSWERS = 2.0  # per task
 _MAX_LEVELS = 20  # whose probabilities are estimated
@@ -90,33 +91,30 @@ def has_coordinates(encoding: Encoding) -> bool:
 
 def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
     """Fit errors and weights to distances; with gold labels, answers are compared with these."""
-    groups = screening.groups
-    heard = give_voices(run, groups)
-    disparity = Peers(run).unweighted if not groups.has_copies else between_groups(heard)
+    groups, number = screening.groups, screening.groups.number
+    whole = collapse(run, groups)
+    disparity = Peers(whole).unweighted
     unit = 2 * disparity.mubar
-    guess = find_guess_distance(run) if screening.guess is None else screening.guess
-    measure = partial(
-        estimate_errors,
-        guess=guess,
-        unit=unit if unit > 0 else 1.0,
-    )
-    errors = measure(heard, use_gold=use_gold)
-    lines = fit_chosen(run, groups, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
-    weight, notes = _choose_weights(run, screening, errors, measure, lines)
-    weight = normalise(weight)
-    uncertainty = None
-    if screening.signal is not None:
-        uncertainty = replace(
-            _estimate_uncertainty(run, groups, errors, use_gold=use_gold), **screening.signal.informativeness
-        )
-    decision = _choose_decision(run, groups, weight, uncertainty, lines, use_gold=use_gold)
-    if uncertainty is not None:
+    guess = find_guess_distance(with_squares(run))
+    measure = partial(estimate_errors, guess=guess, unit=unit if unit > 0 else 1.0)
+    errors = measure(whole, use_gold=use_gold)
+    lines = fit_chosen(whole, levels=True) if has_coordinates(run.encoding) and not screening.camps else None
+    weight, notes = _choose_weights(whole, screening, errors, measure, lines)
+    uncertainty = None if screening.signal is None else _estimate_uncertainty(whole, errors, use_gold=use_gold)
+    decision = _choose_decision(whole, weight, uncertainty, lines, use_gold=use_gold, copies=groups.has_copies)
+    if groups.has_copies:
+        decide = partial(decide_collapsed, number=number, encoding=run.encoding, decide=decision["decide"])
+        decision |= {"decide": decide, "parameters": tuple(each[number] for each in decision["parameters"])}
+    if screening.signal is not None and uncertainty is not None:
+        uncertainty = replace(uncertainty.take(number), **screening.signal.informativeness)
         decision |= {"uncertainty": uncertainty, "copy_groups": groups}
+    if "error_rate" in decision:
+        decision["error_rate"] = decision["error_rate"][number]
     notes = {name: None if isinstance(x, float) and not np.isfinite(x) else x for name, x in notes.items()}
     return Fit(
-        disparity=disparity.mean,
-        fault=errors.fault,
-        weight=weight,
+        disparity=disparity.mean[number],
+        fault=errors.fault[number],
+        weight=normalise(weight[number]),
         iterations=_ROUNDS,
         notes={**screening.notes, **notes},
         **decision,
@@ -128,7 +126,7 @@ def _choose_weights(
 ) -> tuple[Floats, dict[str, Any]]:
     """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
     notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
-    weight, groups, why = errors.weight, screening.groups, ""
+    weight, why = errors.weight, ""
     if screening.camps:
         why = _CAMPS
     elif lines is not None:
@@ -138,7 +136,7 @@ def _choose_weights(
     elif errors.per_task < _MIN_ANSWERS:
         why = _FEW
     else:
-        notes["support"] = find_support(run, groups, lambda half: measure(give_voices(half, groups)).weight)
+        notes["support"] = find_support(run, lambda half: measure(half).weight)
         why = _REFUTED if notes["support"] < -_CLEARLY else ""
     if why:
         return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
@@ -173,30 +171,29 @@ class Errors(NamedTuple):
         return estimate_squares(answers, self.fault / self.unit, error, variance, square=self.unit)
 
 
-def estimate_errors(heard: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
+def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
     """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances.
 
     >>> import allalike
-    >>> from allalike.methods.fit import CopyGroups
     >>> rows = [(i, t, [t % 5, (t + (i == 3) * (1 + t % 4)) % 5, 9]) for i in range(4) for t in range(40)]
     >>> run = allalike.Memory().load(allalike.read([(w, t, {*x}) for w, t, x in rows], domain="set"))
     >>> estimate_errors(run, guess=0.6).weight.round(2)
     array([0.33, 0.33, 0.33, 0.  ])
     """
-    weight = np.ones(len(heard.workers))
-    for _ in heard.rounds(_ROUNDS):
-        kernel = partial(distance_sums, kernels=heard.kernels, unit=unit, use_gold=use_gold)
-        sums = heard.sum(kernel, weight)
+    weight = np.ones(len(run.workers))
+    for _ in run.rounds(_ROUNDS):
+        kernel = partial(distance_sums, kernels=run.kernels, unit=unit, use_gold=use_gold)
+        sums = run.sum(kernel, weight)
         answers = sums["answers"].sum()
         mean, centre = (float(sums[name].sum() / max(answers, 1.0)) for name in ("fault", "middle"))
         ratio, strength = compare_workers(sums)
-        fault = _shrink(sums, mean, strength, heard, unit)
+        fault = _shrink(sums, mean, strength, run, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = guess / unit - centre
             weight = np.where(fault < chance, chance / fault - 1.0, 0.0) if np.isfinite(guess) else mean / fault
         weight = normalise(weight)
-    per_task = float(sums["voices"].sum() / max(sums["tasks"].sum(), 1.0))
-    if not sums["answers"].any() and heard.history is None:  # nothing is compared
+    per_task = float(run.answer_counts.sum() / max(sums["tasks"].sum(), 1.0))
+    if not sums["answers"].any() and run.history is None:  # nothing is compared
         fault = np.full(len(fault), np.nan)
     return Errors(fault * unit, weight, ratio, strength, per_task, unit, sums)
 
@@ -239,8 +236,7 @@ def distance_sums(
 ) -> dict[str, Floats]:
     """Add up, per worker, e and v of answers that have peers, and the moments of e and of its deviations within tasks.
 
-    A copy group counts once per task, and its members are not compared with each other. With gold labels, e is the
-    distance to these.
+    With gold labels, e is the distance to these.
 
     >>> from allalike.domains import Real
     >>> from allalike._core.blocks.block import Block
@@ -249,25 +245,21 @@ def distance_sums(
     >>> distance_sums(block, np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
     array([9., 0., 9.])
     """
-    voices: AnswerWeights | None = block.prepared.get(AnswerWeights)
     own = weights.take(block.worker)
-    own = own if voices is None else voices.weight * own
-    distance, others = peer_distances(block, weights, kernels=kernels)
+    distance, others = kernels.peer_distances(block, weights)
     distance = distance / unit
     heard = others > _ROUNDING * block.to_answers(block.per_task(own))
     others = np.where(heard, others, np.inf)
     cross = own * distance
-    mine = cross if voices is None else sum_by(voices.group, cross, len(cross))[voices.group]
-    middle = np.maximum(block.to_answers(block.per_task(cross)) - 2 * mine, 0.0) / (2 * others**2)
+    middle = np.maximum(block.to_answers(block.per_task(cross)) - 2 * cross, 0.0) / (2 * others**2)
     fault = np.maximum(distance / others - middle, 0.0)
     if use_gold and len(block.gold_task):
         row = block.gold_row
         to_gold = kernels.distance_to(block, block.gold_label[row]) / unit
         fault = np.where(block.to_answers(row >= 0) & ~np.isnan(to_gold), to_gold, fault)
-    counts = heard if voices is None else heard & (voices.weight > 0)
-    size = block.per_task(counts.astype(np.float64))
-    compared = counts & block.to_answers(size > 2)
-    mean = block.per_task(np.where(counts, fault, 0.0)) / np.maximum(size, 1.0)
+    size = block.per_task(heard.astype(np.float64))
+    compared = heard & block.to_answers(size > 2)
+    mean = block.per_task(np.where(heard, fault, 0.0)) / np.maximum(size, 1.0)
     stretch = np.sqrt(size / np.maximum(size - 1, 1.0))
     deviation = np.where(compared, (fault - block.to_answers(mean)) * block.to_answers(stretch), 0.0)
     columns = {
@@ -278,7 +270,6 @@ def distance_sums(
         "compared": compared.astype(np.float64),
         "deviation": deviation,
         "deviation squared": deviation**2,
-        "voices": find_answer_weights(block).weight,
     }
     tasks = sum_by(block.first_worker, np.ones(block.n_tasks), block.n_workers)
     return {"tasks": tasks, **{name: block.per_worker(column) for name, column in columns.items()}}
@@ -287,29 +278,28 @@ def distance_sums(
 # Split-half test.
 
 
-def find_support(run: Run, groups: CopyGroups, weigh: Any) -> float:
+def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
     """Return how clearly halves of the workers support weights, in standard errors; ``weigh`` finds those of a half.
 
     >>> import allalike
-    >>> from allalike.methods.fit import CopyGroups
     >>> rng = np.random.default_rng(0)
     >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
     >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> find_support(run, CopyGroups.independent(8), lambda half: np.where(np.arange(8) < 4, 1.0, 0.1)) > 2
+    >>> find_support(run, lambda half: np.where(np.arange(8) < 4, 1.0, 0.1)) > 2
     True
     """
     sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
     support = 0.0
     for seed in range(_HALVINGS):
-        half = draw_halves(sample, groups.number, seed)
+        half = draw_halves(sample, seed)
         unweighted, weighted = [], []
         for k in range(2):
             part = _keep_half(sample, half == k)
             if part is None:
                 return 0.0
             equal = np.ones(len(half))
-            unweighted.append(_decide_half(part, groups, equal, 2 * seed + k))
-            weighted.append(_decide_half(part, groups, weigh(part), 2 * seed + k))
+            unweighted.append(_decide_half(part, equal, 2 * seed + k))
+            weighted.append(_decide_half(part, weigh(part), 2 * seed + k))
         gain = _find_gains(unweighted, weighted, run.kernels)
         largest = np.abs(gain).max(initial=0.0)
         gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
@@ -331,14 +321,13 @@ def _keep_half(run: MemoryRun, members: Array) -> MemoryRun | None:
     return replace(run, shards=[replace(run.shards[0], blocks=blocks)], n_gold=0, history=None) if blocks else None
 
 
-def _decide_half(run: MemoryRun, groups: CopyGroups, weight: Floats, salt: int) -> tuple[Array, Array]:
+def _decide_half(run: MemoryRun, weight: Floats, salt: int) -> tuple[Array, Array]:
     """Return the labels of a half, and the hashes of their tasks; halves that break ties alike would seem to agree."""
-    kernels, _ = run.choose_quorum(np.where(groups.counted, weight, 0.0))
+    kernels, _ = run.choose_quorum(weight)
     labels = []
     for block in run.blocks:
         drawn = replace(block, task_hash=mix(block.task_hash ^ np.uint64(salt)))
-        number = groups.number.astype(np.float64)
-        labels.append(decide_by_groups(drawn, weight, np.ones(len(weight)), number, kernels=kernels, ties=Ties()))
+        labels.append(kernels.aggregate(drawn, weight, np.ones(len(weight)), ties=Ties()))
     hashes = np.concatenate([block.task_hash for block in run.blocks])
     return np.concatenate([each["label"] for each in labels]), hashes
 
@@ -366,55 +355,105 @@ def _has_classes(run: Run) -> bool:
     return k > 1 and (run.encoding.nominal or (run.encoding.n_classes is not None and k <= _MAX_LEVELS))
 
 
-def _estimate_uncertainty(run: Run, groups: CopyGroups, errors: Errors, *, use_gold: bool) -> Uncertainty:
+def _estimate_uncertainty(run: Run, errors: Errors, *, use_gold: bool) -> Uncertainty:
     if _has_classes(run):
-        whole = collapse(run, groups.number) if groups.has_copies else run
-        found = estimate_class_errors(whole, take_sample(whole), use_gold=use_gold, ranks=True).take(groups.number)
+        found = estimate_class_errors(run, take_sample(run), use_gold=use_gold, ranks=True)
         return replace(found, confidence={"estimated_from": "model"})
     if run.encoding.noise.weighting == "inverse":
         return errors.uncertainty
-    unknown, shared = np.full(len(groups.number), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
+    unknown, shared = np.full(len(errors.fault), np.nan), np.rint(errors.sums["answers"]).astype(np.int64)
     return Uncertainty(
         unit="mean_error", shared=shared, error=unknown, low=unknown, high=unknown, shrunk=unknown, few=shared < FEW
     )
 
 
-def _decide_by_rule(block: Block, *, arguments: tuple[Floats, ...], **how: Any) -> dict[str, Array]:
-    return decide_by_groups(block, *arguments, **how)
-
-
 def _choose_decision(
     run: Run,
-    groups: CopyGroups,
     weight: Floats,
     uncertainty: Uncertainty | None,
     lines: LineFit | None,
     *,
     use_gold: bool,
+    copies: bool,
 ) -> dict[str, Any]:
-    """Return the part of a fit that decides labels."""
-    parameters: tuple[Floats, ...] = (groups.number.astype(np.float64),)
-    kernels, choices = run.kernels, dict[str, Any]()
-    if groups.has_copies:  # copies agree with each other, which is no evidence for a quorum
-        kernels, choices = run.choose_quorum(np.where(groups.counted, weight, 0.0))
+    """Return the part of a fit that decides labels, of a run from which copies were taken, if there were any."""
+    k, nominal = run.encoding.n_labels, run.encoding.nominal
+    kernels, choices = run.choose_quorum(weight) if copies else (run.kernels, {})
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
-    k = run.encoding.n_labels
-    levels = not run.encoding.nominal and run.encoding.n_classes is not None and k > 1
+    parameters: tuple[Floats, ...] = ()
     model: dict[str, Any] = {}
-    if levels and lines is not None:
-        by_rule = partial(_decide_by_rule, arguments=(weight, weight, *parameters), **how)
-        model["estimate"], places = fit_levels(run, lines, by_rule, use_gold=use_gold)
-        parameters = (*parameters, *places)
+    if not nominal and run.encoding.n_classes is not None and k > 1 and lines is not None:
+        by_rule = partial(_decide_by_rule, weight=weight, **how)
+        model["estimate"], parameters = fit_levels(run, lines, by_rule, use_gold=use_gold)
     if uncertainty is None or not _has_classes(run):
-        decide = partial(decide_levels, **how, **model) if model else partial(decide_by_groups, **how)
-        decision = {"decide": decide, "parameters": parameters} if model or groups.has_copies else {}
-        return {**decision, "choices": choices}
-    if run.encoding.nominal:
+        decide = partial(decide_levels, **how, **model) if model else partial(kernels.aggregate, ties=run.ties)
+        return {"decide": decide, "parameters": parameters, "choices": choices} if model or copies else {}
+    if nominal:
         counts = uncertainty.shared
         error = float(np.average(np.nan_to_num(uncertainty.shrunk), weights=counts)) if counts.any() else 0.5
         decide = partial(decide_surely, **how, k=k, error=error)
     else:
-        profile = estimate_profile(run, k, weight, parameters[0])
-        decide = partial(decide_levels, **how, **model, profile=profile)
+        decide = partial(decide_levels, **how, **model, profile=estimate_profile(run, k, weight))
     rates = {} if np.isnan(uncertainty.shrunk).any() else {"error_rate": uncertainty.shrunk}
     return {"decide": decide, "parameters": parameters, "choices": choices, **rates}
+
+
+def _decide_by_rule(block: Block, *, weight: Floats, kernels: Kernels, ties: Ties) -> dict[str, Array]:
+    return kernels.aggregate(block, weight, weight, ties=ties)
+
+
+# The distance of a guess.
+
+
+def find_guess_distance(run: Run) -> float:
+    """Return how far a guess is from the answers to its task.
+
+    It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
+    one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
+    >>> find_guess_distance(allalike.Memory().load(allalike.read(rows, domain="set")))
+    0.875
+    """
+    noise = run.encoding.noise
+    if noise.weighting == "inverse":
+        return np.inf
+    unknown = np.inf if noise.chance is None else noise.chance
+    sample = sample_tasks(run, _GUESS_ANSWERS, with_gold=False)
+    blocks = [block for block in sample.blocks if block.n_tasks]
+    if not blocks:
+        return unknown
+    code = np.concatenate([block.label for block in blocks])
+    task = np.repeat(np.arange(sample.n_tasks), np.concatenate([block.sizes for block in blocks]))
+    return _mean_distance(code, task, run.kernels, unknown)
+
+
+def _mean_distance(code: Array, task: Array, kernels: Kernels, unknown: float) -> float:
+    left, right = pair_up(len(code))
+    different = task[left] != task[right]
+    try:
+        distance = (
+            kernels.guess_distances(code[left[different]], code[right[different]]) if different.any() else np.empty(0)
+        )
+    except LabelError:  # of a user's own function that cannot compare labels of different tasks
+        return unknown
+    known = distance[~np.isnan(distance)]
+    return float(known.mean()) if len(known) else unknown
+
+
+def pair_up(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return all pairs of n answers, each once, or some of them in which everyone comes as often.
+
+    >>> pair_up(3)
+    (array([0, 1, 2]), array([1, 2, 0]))
+    >>> len(pair_up(100)[0]), len(pair_up(1000)[0])
+    (4950, 20500)
+    """
+    most = n // 2  # steps round the circle of answers, after which all pairs were met
+    wanted = min(most, _PAIRS // max(n, 1) + 1)
+    steps = np.unique(np.linspace(1, most, wanted).astype(np.int64))
+    left, step = np.tile(np.arange(n), len(steps)), np.repeat(steps, n)
+    once = (2 * step < n) | (left < step)  # half the way round, a pair would be met from both sides
+    left, step = left[once], step[once]
+    return left, (left + step) % max(n, 1)

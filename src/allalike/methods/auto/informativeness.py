@@ -29,7 +29,7 @@ from allalike._core.blocks.block import sum_by
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import sample_tasks
 from allalike.errors import LabelError
-from allalike.methods.steps.ballots import count_votes
+from allalike.methods.steps.ballots import count_labels, count_votes
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
@@ -73,7 +73,7 @@ def measure_informativeness(run: Run) -> Informativeness:
     """
     k = run.encoding.n_labels if run.encoding.nominal else 0
     if 0 < k <= _MAX_LABELS and 8 * _TABLES * len(run.workers) * k <= run.free_memory:
-        counts = run.sum(partial(_count_labels, k=k))["counts"]
+        counts = run.sum(partial(count_labels, k=k))["counts"]
         frequencies = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
         sums = run.sum(partial(_compare_with_chance, k=k), frequencies)
     elif run.encoding.noise.weighting == "inverse":
@@ -101,11 +101,6 @@ def _judge(value: Floats, error: Floats, answers: Floats, *, certain: float) -> 
     total, noise = (np.where(known, answers * each, 0.0) for each in (value, error))
     clear = better > 0 and total.sum() > certain * np.sqrt((noise**2).sum())
     return Informativeness(np.where(known, value, np.nan), np.where(known, error, np.nan), small & clear)
-
-
-def _count_labels(block: Block, *, k: int) -> dict[str, Floats]:
-    counts = np.bincount(block.worker * k + block.label, minlength=block.n_workers * k).astype(np.float64)
-    return {"counts": counts.reshape(-1, k)}
 
 
 def _compare_with_chance(block: Block, frequencies: Floats, *, k: int) -> dict[str, Floats]:

@@ -20,7 +20,7 @@ from allalike.methods.steps.ballots import softmax
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Block, Floats
-    from allalike.methods.auto.em_starts import ClassCrowd
+    from allalike.methods.auto.confusion_matrices import ClassCrowd
 
 _KNOWS_PRIOR = 0.5  # answers that a worker knows, and as many that they guess, beside their own
 _GUESS_PRIOR = 10.0  # guesses of each label
@@ -32,7 +32,7 @@ def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = 
     """Return theta of each worker, and behind it (1 - theta) xi of each label.
 
     >>> import allalike
-    >>> from allalike.methods.auto.em_starts import ClassCrowd
+    >>> from allalike.methods.auto.confusion_matrices import ClassCrowd
     >>> labels = {"ada": "xyxyxyxy", "bob": "xyxyxyxy", "eve": "xyxyxyyx", "lea": "xxxxxxxx"}
     >>> rows = [(worker, task, label) for worker, own in labels.items() for task, label in enumerate(own)]
     >>> fit_knowledge(ClassCrowd.of(allalike.Memory().load(allalike.read(rows))))[:, 0].round(1)

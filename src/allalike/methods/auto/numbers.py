@@ -1,7 +1,7 @@
 """Numbers: labels by worker lines, calibrated with gold labels, with confidence intervals.
 
 The model is that of `allalike.methods.auto.lines`, with numbers measured from the median of all answers, in units of a
-usual error. A copy group has one answer per task, the mean of its members'. The model is chosen on a sample of the
+usual error. The model is chosen on a sample of the
 tasks, and fitted to all of them by sums over tasks.
 
 **Gold labels.** From ten on, labels are calibrated by `allalike.methods.auto.gold_regression`.
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Ties, sum_by
 from allalike._core.blocks.pairs import Centred
 from allalike.engines.sample import pick_known, pick_tasks
+from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_regression import MAX_DEVIATION, MIN_GOLD, GoldRegression, fit_gold_regression
 from allalike.methods.auto.lines import (
     ROUNDS,
@@ -40,7 +40,7 @@ from allalike.methods.proximity import Peers, normalise
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
     from allalike.methods.auto.screening import Screening
@@ -59,23 +59,18 @@ def has_lines(encoding: Encoding) -> bool:
 
 @dataclass(frozen=True)
 class Scale:
-    """The numbers of a run from an origin, in a unit, with one answer per copy group and task.
-
-    Each coordinate of a vector is a task of its own.
-    """
+    """The numbers of a run from an origin, in a unit. Each coordinate of a vector is a task of its own."""
 
     kernels: Kernels
-    number: Floats
-    copies: bool
     origin: Any = 0.0
     unit: float = 1.0
 
     @classmethod
-    def of(cls, run: Run, groups: CopyGroups) -> tuple[Scale, Block]:
+    def of(cls, run: Run) -> tuple[Scale, Block]:
         """Return the scale of a run, and a sample of it in this scale."""
         share = SAMPLE_ANSWERS / max(int(run.answer_counts.sum()), 1)
         block = run.encoding.prepare(pick_tasks(run, np.empty(0, np.uint64), share=share))
-        scale = cls(run.kernels, groups.number.astype(np.float64), groups.has_copies)
+        scale = cls(run.kernels)
         scale = replace(scale, origin=np.median(scale.numbers(block), axis=0))
         if np.size(scale.origin) > 1:
             n = max(int(np.searchsorted(np.cumsum(block.sizes), SAMPLE_ANSWERS // np.size(scale.origin))), 1)
@@ -94,23 +89,11 @@ class Scale:
 
     def of_block(self, block: Block) -> Block:
         """Return a block in this scale."""
-        number = np.append(self.number[block.workers], self.number[:1])
-        return self.of_answers(block, number.take(block.worker))
-
-    def of_answers(self, block: Block, number: Floats) -> Block:
-        """Return a block in this scale, given the copy group of each answer's worker."""
         value = (self.numbers(block) - self.origin) / self.unit
         d = value.shape[1]
-        worker, sizes, value = np.tile(block.worker, d), np.tile(block.sizes, d), value.T.ravel()
-        if self.copies:
-            task, number = np.repeat(np.arange(len(sizes)), sizes), np.tile(number, d)
-            order = np.lexsort((number, task))
-            first = np.append(True, (np.diff(task[order]) != 0) | (np.diff(number[order]) != 0))
-            group = np.cumsum(first) - 1
-            value = np.bincount(group, value[order]) / np.bincount(group)
-            worker, sizes = worker[order][first], np.bincount(task[order][first])
-        hashes, starts = np.tile(block.task_hash, d), np.cumsum(sizes) - sizes
-        return replace(block, starts=starts, sizes=sizes, worker=worker, label=value, task_hash=hashes, prepared={})
+        sizes, hashes = np.tile(block.sizes, d), np.tile(block.task_hash, d)
+        columns = {"worker": np.tile(block.worker, d), "label": value.T.ravel(), "task_hash": hashes}
+        return replace(block, starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared={}, **columns)
 
     def restore(self, value: Any) -> Any:
         """Return numbers as they came."""
@@ -155,17 +138,16 @@ class LineFit(NamedTuple):
 
     def estimate_uncertainty(self) -> Uncertainty:
         """Estimate the uncertainty of the workers' errors."""
-        number, count = self.scale.number.astype(np.intp), np.maximum(self.errors["answers"], 1.0)
+        count = np.maximum(self.errors["answers"], 1.0)
         own = self.errors["error"] / count
         variance = (self.errors["square"] - count * own**2) / np.maximum(count - 1, 1.0) / count
         answers, error = self.errors["answers"] / np.size(self.scale.origin), np.maximum(own, 0.0) + self._systematic
-        found = (each[number] for each in (answers, self.fault / self._square, error, variance))
-        return estimate_squares(*found, square=self._square)
+        return estimate_squares(answers, self.fault / self._square, error, variance, square=self._square)
 
 
-def fit_chosen(run: Run, groups: CopyGroups, *, levels: bool = False) -> LineFit:
-    """Fit the lines that held-out answers support; of levels, means alone."""
-    scale, sample = Scale.of(run, groups)
+def fit_chosen(run: Run, *, levels: bool = False) -> LineFit:
+    """Fit the lines that held-out answers support in a run without copies; of levels, means alone."""
+    scale, sample = Scale.of(run)
     choice = choose(sample, levels=levels)
     total, past = _summing(run, scale), run.history
     past = past and replace(past, fault=past.fault / scale.unit**2)
@@ -174,7 +156,6 @@ def fit_chosen(run: Run, groups: CopyGroups, *, levels: bool = False) -> LineFit
     if run.answer_counts.sum() <= _MANY_ANSWERS:  # errors of few workers need more rounds
         again = replace(start, lines=lines._replace(prior=0.0))
         errors = fit_lines(total, again, sloped=False, rounds=_ERROR_ROUNDS, past=past)[1]
-    lines = lines._replace(workers=lines.workers[groups.number])
     return LineFit(scale, sample, choice, lines, start.lines if choice.unweighted else lines, errors, past is not None)
 
 
@@ -190,29 +171,34 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
     array([0.7, 0.2, 0.1, 0. , 0. ])
     """
     groups = screening.groups
-    fit, uncertainty = fit_chosen(run, groups), None
+    whole, number = collapse(run, groups), groups.number
+    fit, uncertainty = fit_chosen(whole), None
     if screening.signal is not None:
-        uncertainty = replace(fit.estimate_uncertainty(), **screening.signal.informativeness)
+        uncertainty = replace(fit.estimate_uncertainty().take(number), **screening.signal.informativeness)
     scale, used = fit.scale, fit.used
     calibration = None
     if use_gold and run.n_gold >= MIN_GOLD:
-        calibration = _calibrate(run, scale, lambda block: ((scaled := scale.of_block(block)), locate(scaled, used)[0]))
+        calibration = _calibrate(
+            whole, scale, lambda block: ((scaled := scale.of_block(block)), locate(scaled, used)[0])
+        )
     decide = partial(
         decide_numbers,
-        scale=replace(scale, number=np.empty(0)),
+        scale=scale,
         lines=used._replace(workers=np.empty((0, 3))),
         calibration=calibration and calibration._replace(gain=np.empty(0)),
         stretch=held_out_stretch(fit.sample, used),
         ties=run.ties,
     )
     gain = np.zeros(len(fit.weight)) if calibration is None else calibration.gain
+    if groups.has_copies:
+        decide = partial(decide_collapsed, number=number, encoding=run.encoding, decide=decide)
     return Fit(
         disparity=Peers(run).unweighted.mean,
-        fault=fit.fault,
-        weight=normalise(fit.weight),
+        fault=fit.fault[number],
+        weight=normalise(fit.weight[number]),
         iterations=ROUNDS,
         decide=decide,
-        parameters=(scale.number, used.workers, gain),
+        parameters=(used.workers[number], gain[number]),
         notes={
             **screening.notes,
             **describe_choice(fit.choice),
@@ -225,12 +211,11 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
 
 def _summing(run: Run, scale: Scale) -> Callable[..., dict[str, Floats]]:
     """Return a function that adds up the sums of lines over a run."""
-    scaled, number = run.map(scale.of_block), scale.number.astype(np.intp)
+    scaled = run.map(scale.of_block)
 
     def total(sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
         kernel = partial(_with_lines, sums=sums, lines=lines._replace(workers=np.empty((0, 3))))
-        found = scaled.sum(kernel, lines.workers[number])
-        return {name: sum_by(number, each, len(number)) for name, each in found.items()} if scale.copies else found
+        return scaled.sum(kernel, lines.workers)
 
     return total
 
@@ -252,7 +237,6 @@ def decide_numbers(
     block: Block,
     weights: Floats,
     faults: Floats,
-    number: Floats,
     workers: Floats,
     gain: Floats,
     *,
@@ -264,7 +248,7 @@ def decide_numbers(
 ) -> dict[str, Array]:
     """Estimate the numbers of a block's tasks by lines, with their standard errors."""
     found = scale.kernels.aggregate(block, weights, faults, ties=ties)
-    scaled = scale.of_answers(block, number.take(block.worker))
+    scaled = scale.of_block(block)
     truth, variance = locate(scaled, lines._replace(workers=workers))
     error = np.sqrt(variance * stretch)
     if calibration is not None:
@@ -301,17 +285,17 @@ class LevelEstimate:
     lines: Lines | None
     regression: GoldRegression | None = None
 
-    def __call__(self, block: Block, label: Array, number: Floats, workers: Floats, gain: Floats) -> Floats:
+    def __call__(self, block: Block, label: Array, workers: Floats, gain: Floats) -> Floats:
         """Return the place of each task of a block, given the levels that the rule decides."""
-        scaled, truth = self.locate(block, label, number, workers)
+        scaled, truth = self.locate(block, label, workers)
         if self.regression is not None:
             moves = _deviations(scaled, truth) * gain.take(scaled.worker)
             truth = self.regression.bend(truth) + scaled.per_task(moves)
         return np.asarray(self.scale.restore(truth))
 
-    def locate(self, block: Block, label: Array, number: Floats, workers: Floats) -> tuple[Block, Floats]:
+    def locate(self, block: Block, label: Array, workers: Floats) -> tuple[Block, Floats]:
         """Return a block in its scale, and its estimates without gold labels."""
-        scaled = self.scale.of_answers(block, number.take(block.worker))
+        scaled = self.scale.of_block(block)
         if self.lines is None:
             return scaled, (label - self.scale.origin) / self.scale.unit
         return scaled, locate(scaled, self.lines._replace(workers=workers))[0]
@@ -324,14 +308,13 @@ def fit_levels(
 
     Returns None where the rule of the label type decides alone; and parameters of the estimate.
     """
-    lines, number, gain = fit.used, fit.scale.number, np.zeros(len(fit.used.workers))
+    lines, scale, gain = fit.used, fit.scale, np.zeros(len(fit.used.workers))
     mean = str(run.domain.rule) == "mean"
-    scale = replace(fit.scale, number=np.empty(0))
     estimate = LevelEstimate(scale, lines._replace(workers=np.empty((0, 3))) if mean else None)
     if use_gold and run.n_gold >= MIN_GOLD:
 
         def locate_block(block: Block) -> tuple[Block, Floats]:
-            return estimate.locate(block, decide(block)["label"], number, lines.workers)
+            return estimate.locate(block, decide(block)["label"], lines.workers)
 
         regression = _calibrate(run, scale, locate_block)
         gain, regression = regression.gain, regression._replace(gain=np.empty(0))
@@ -362,8 +345,8 @@ def estimate_biases(run: Run, groups: CopyGroups, weight: Floats) -> Biases:
     """
     from scipy.special import stdtrit
 
-    scale, _ = Scale.of(run, groups)
-    number = groups.number
+    run, number = collapse(run, groups), groups.number
+    scale, _ = Scale.of(run)
     sums = _summing(run, scale)(_deviation_sums, Lines.equal(len(number))._replace(workers=weight[:, None]))
     answers = np.where(sums["answers"] > 0, sums["answers"], np.nan)
     bias = sums["deviation"] / answers

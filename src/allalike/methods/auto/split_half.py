@@ -1,8 +1,8 @@
 """Split-half test: whether what one half of the workers finds predicts the answers of the other half.
 
 Workers are split into two halves of about as many answers, eight times. A model decides the tasks by the answers of one
-half. For each answer of the other half, a worker of informed skill t (`em_starts`), estimated from their *other*
-answers, knows the decided label or gives one of their usual labels,
+half. For each answer of the other half, a worker of informed skill t (`confusion_matrices`), estimated from their
+*other* answers, knows the decided label or gives one of their usual labels,
 
     score = log( t [label = decided] + (1 - t) f(label) ).
 

@@ -121,7 +121,7 @@ def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64
 
     Of several smallest the first is removed, or the last if so asked.
 
-    >>> order, lowest = peel(PairMatrix([np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])]))
+    >>> order, lowest = peel(PairMatrix(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])))
     >>> order, lowest
     (array([2, 0, 1]), array([2., 3., 0.]))
     """
@@ -140,7 +140,7 @@ def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64
 def largest_core(gamma: PairMatrix) -> Flags:
     """Return the set whose smallest degree is the largest; of several such sets, the largest.
 
-    >>> largest_core(PairMatrix([np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])]))
+    >>> largest_core(PairMatrix(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])))
     array([ True,  True, False])
     """
     order, lowest = peel(gamma)

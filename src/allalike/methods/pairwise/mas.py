@@ -26,7 +26,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
-_BYTES_PER_PAIR = 20  # of a large problem: its mean distance, twice, and where it is
+_BYTES_PER_PAIR = 28  # of a large problem: its mean distance, twice, and where it is
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
 _DISTANCE_DIGITS = 9
 _MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
@@ -247,22 +247,17 @@ def _sorted(mean: PairMatrix, unit: float) -> tuple[Distances, npt.NDArray[np.in
     Beside them the order, and the keys that it follows; workers with the same distances have the same key.
     """
     mix = np.sqrt(np.arange(1.0, mean.size + 1))  # irrational, so that different rows have different sums
-    scaled = partial(_scaled, unit=unit)
-    key = np.concatenate([_keys(part, mix) for part in mean.changed(scaled)])
+    scaled = mean.change(lambda distance: np.round(distance / unit, _DISTANCE_DIGITS)).matrix
+    key = _keys(scaled, mix)
     order = np.argsort(key, kind="stable")
-    distance = mean.whole(scaled, order)
+    distance = scaled[order][:, order]
     held = numbers(distance)
     held += _MIN_DISTANCE - np.nanmin(held)
     return Distances(distance), order, key[order]
 
 
-def _scaled(distance: Floats, unit: float) -> Floats:
-    scaled: Floats = np.round(distance / unit, _DISTANCE_DIGITS)
-    return scaled
-
-
 def _keys(part: Any, mix: Floats) -> Floats:
-    """Return a key for each row of a range: its distances, sorted and mixed; what is unknown comes first, as -1."""
+    """Return a key for each row: its distances, sorted and mixed; what is unknown comes first, as -1."""
     if isinstance(part, np.ndarray):
         return np.asarray((np.sort(np.nan_to_num(part, nan=-1.0), axis=1) * mix).sum(axis=1))
     rows = np.split(part.data, part.indptr[1:-1])

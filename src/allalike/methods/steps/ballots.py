@@ -217,3 +217,9 @@ def draw_subtypes(task_hash: Array, seed: tuple[int, int], shape: tuple[int, int
     drawn = -np.log(draw_evenly(task_hash, seed, shape[0] * shape[1])).reshape(-1, *shape)
     shares: Floats = drawn / drawn.sum(axis=2, keepdims=True)
     return shares
+
+
+def count_labels(block: Block, *, k: int) -> dict[str, Floats]:
+    """Count how often each worker gave each of k labels."""
+    counts = np.bincount(block.worker * k + block.label, minlength=block.n_workers * k).astype(np.float64)
+    return {"counts": counts.reshape(-1, k)}

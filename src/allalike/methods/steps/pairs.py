@@ -1,7 +1,7 @@
 """Matrices with a number for each pair of workers, for methods that look at every pair.
 
 The sums behind the pairs are read from the run for a range of workers at a time, so that never more than what a method
-keeps is in memory: as arrays, or as sparse matrices where few workers share tasks.
+keeps is in memory: as an array, or as a sparse matrix where few workers share tasks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from allalike.engines.ranges import count_met, cut_workers, look_through
 from allalike.errors import TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from allalike._core.blocks.block import Array, Floats
     from allalike.engines import Run
@@ -26,18 +26,19 @@ Places = npt.NDArray[np.int64]
 _MAX_RESIDUAL = 1e-13  # of the right side, when equations count as solved
 _MAX_STEPS = 2000  # of conjugate gradients
 _LANCZOS_VECTORS = 40  # among which an eigenvector is sought
-_MAX_WHOLE_WORKERS = 1000  # whose pairs are one array; more are read range by range
+_MAX_WHOLE_WORKERS = 1000  # whose pairs are read at once; those of more are read range by range
 _ENTRIES_PER_RANGE, _MIN_ENTRIES_PER_RANGE = 1 << 24, 1 << 20  # of rows, if they are dense
 _BYTES_PER_ENTRY = 64  # while it is read
 _DENSE_PER_SPARSE = 8  # entries of an array that take as much memory as one that is sparse
+_MIN_DENSE_SHARE = 0.5  # of pairs that met, for an array
+_BYTES_PER_JOINED = 16  # of a sparse entry, while ranges are joined
 _GB = 1e9
 
 
 class PairMatrix:
-    """A symmetric matrix as ranges of its rows, each an array or a sparse matrix.
+    """A symmetric matrix with a number for each pair of workers: an array, or sparse by rows (CSR).
 
-    >>> from scipy import sparse
-    >>> pair = PairMatrix([np.array([[0.0, 2.0, 0.0]]), sparse.csr_array([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])])
+    >>> pair = PairMatrix(np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     >>> pair.times(np.ones(3)), pair.peak(), pair.row(1)
     (array([2., 2., 0.]), 2.0, array([2., 0., 0.]))
     >>> value, _ = pair.leading(np.zeros(3))
@@ -45,86 +46,44 @@ class PairMatrix:
     (2.0, (0, 1))
     """
 
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = list(parts)
-        self._starts = np.cumsum([0] + [part.shape[0] for part in self.parts])
-        self.size = int(self.parts[0].shape[1])
-
-    @property
-    def array(self) -> Array | None:
-        """The whole matrix, if it is one array of few workers."""
-        [part, *more] = self.parts
-        return part if isinstance(part, np.ndarray) and not more and self.size <= _MAX_WHOLE_WORKERS else None
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.size = int(matrix.shape[0])
 
     def change(self, function: Callable[..., Array], *others: PairMatrix) -> PairMatrix:
         """Apply a function to each number, together with those of other matrices of the same pairs."""
-        return PairMatrix(list(self.changed(function, *others)))
+        return PairMatrix(with_numbers(self.matrix, function(*(numbers(each.matrix) for each in (self, *others)))))
 
     def totals(self, function: Callable[..., Array], *others: PairMatrix) -> Floats:
         """Add up, per worker, what `change` would return."""
-        return np.concatenate([part.sum(axis=1, dtype=np.float64) for part in self.changed(function, *others)])
-
-    def changed(self, function: Callable[..., Array], *others: PairMatrix) -> Iterator[Any]:
-        """Yield what `change` would return, range by range."""
-        for part, *rest in zip(self.parts, *(other.parts for other in others), strict=True):
-            yield with_numbers(part, function(numbers(part), *map(numbers, rest)))
-
-    def whole(self, function: Callable[..., Array], order: Places) -> Any:
-        """Return what `change` would in one matrix, with the workers in another order.
-
-        It is sparse if all ranges are; entries that a sparse range leaves out are NaN in an array.
-        """
-        if not any(isinstance(part, np.ndarray) for part in self.parts):
-            return sparse.vstack(list(self.changed(function)), format="csr")[order][:, order]
-        matrix, place = np.full((len(order), len(order)), np.nan), np.argsort(order)
-        for part, start in zip(self.changed(function), self._starts, strict=False):
-            mine = place[start : start + part.shape[0]]
-            if isinstance(part, np.ndarray):
-                matrix[mine] = part[:, order]
-            else:
-                entries = part.tocoo()
-                matrix[mine[entries.row], place[entries.col]] = entries.data
-        return matrix
+        return np.asarray(self.change(function, *others).matrix.sum(axis=1, dtype=np.float64))
 
     def times(self, vector: Floats) -> Floats:
         """Multiply the matrix by a vector."""
-        return np.concatenate([np.asarray(part @ vector, np.float64) for part in self.parts])
+        return np.asarray(self.matrix @ vector, np.float64)
 
     def peak(self) -> float:
         """Return the largest number, at least 0."""
-        return max(float(np.fmax.reduce(numbers(part), axis=None, initial=0.0)) for part in self.parts)
+        return float(np.fmax.reduce(numbers(self.matrix), axis=None, initial=0.0))
 
     def row(self, worker: int) -> Floats:
         """Return the row of a worker."""
-        which = int(np.searchsorted(self._starts, worker, side="right")) - 1
-        part, place = self.parts[which], worker - self._starts[which]
-        if isinstance(part, np.ndarray):
-            return np.asarray(part[place], np.float64)
-        row, mine = np.zeros(self.size), slice(part.indptr[place], part.indptr[place + 1])
-        row[part.indices[mine]] = part.data[mine]
-        return row
+        return np.asarray(_filled(self.matrix[[worker]])[0], np.float64)
 
     def first(self, least: float) -> tuple[int, int]:
         """Return the first pair, in the order of rows, whose number is this large."""
-        for part, start in zip(self.parts, self._starts, strict=False):
-            there = np.flatnonzero(numbers(part) >= least)
-            if not len(there):
-                continue
-            if isinstance(part, np.ndarray):
-                row, column = divmod(int(there[0]), part.shape[1])
-            else:
-                row = int(np.searchsorted(part.indptr, there[0], side="right")) - 1
-                column = int(part.indices[there[0]])
-            return int(start) + row, column
-        return 0, 0
+        place = int(np.argmax(numbers(self.matrix) >= least))
+        if isinstance(self.matrix, np.ndarray):
+            return divmod(place, self.size)
+        return int(np.searchsorted(self.matrix.indptr, place, side="right")) - 1, int(self.matrix.indices[place])
 
     def leading(self, diagonal: Floats) -> tuple[float, Floats]:
         """Return the largest eigenvalue of the matrix, with this diagonal added to it, and its vector.
 
         Large matrices are multiplied by vectors until these agree (Lanczos).
         """
-        if self.array is not None:
-            values, vectors = np.linalg.eigh(self.array + np.diag(diagonal))
+        if self._is_small:
+            values, vectors = np.linalg.eigh(self.matrix + np.diag(diagonal))
             return float(values[-1]), vectors[:, -1]
         from scipy.sparse.linalg import eigsh
 
@@ -141,11 +100,15 @@ class PairMatrix:
         The equations must have solutions; of several, that of the smallest norm is returned. Conjugate gradients find
         it too, because from 0 they do not leave the space in which it lies.
         """
-        if self.array is not None:
-            return np.asarray(np.linalg.pinv(self.array + np.diag(diagonal), hermitian=True) @ right, np.float64)
+        if self._is_small:
+            return np.asarray(np.linalg.pinv(self.matrix + np.diag(diagonal), hermitian=True) @ right, np.float64)
         from scipy.sparse.linalg import cg
 
         return np.asarray(cg(self._with(diagonal), right, rtol=_MAX_RESIDUAL, maxiter=_MAX_STEPS)[0], np.float64)
+
+    @property
+    def _is_small(self) -> bool:
+        return isinstance(self.matrix, np.ndarray) and self.size <= _MAX_WHOLE_WORKERS
 
     def _with(self, diagonal: Floats) -> Any:
         from scipy.sparse.linalg import LinearOperator
@@ -157,12 +120,12 @@ class PairMatrix:
 
 
 def numbers(part: Any) -> Array:
-    """Return the numbers that a range of rows holds: all of an array, or the entries of a sparse matrix."""
+    """Return all numbers of an array, or the entries of a sparse matrix."""
     return np.asarray(part if isinstance(part, np.ndarray) else part.data)
 
 
 def with_numbers(part: Any, values: Array) -> Any:
-    """Return a range of the same pairs with other numbers."""
+    """Return a matrix of the same pairs with other numbers."""
     if isinstance(part, np.ndarray):
         return values
     return sparse.csr_array((values, part.indices, part.indptr), shape=part.shape)
@@ -197,19 +160,33 @@ class AllPairs:
     run: Run
     ranges: list[range]
     max_pairs: int
+    dense: bool = True
 
     def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[PairMatrix, ...]:
         """Return matrices of what a function returns for some pairs at a time."""
+        n = len(self.run.workers)
         kept = look_through(
-            self.run, self.run.kernels.pair_sums, self.ranges, lambda rows, sums: self._measure(rows, sums, function)
+            self.run,
+            self.run.kernels.pair_sums,
+            self.ranges,
+            lambda rows, sums: (rows, self._measure(rows, sums, function)),
         )
-        return tuple(PairMatrix(parts) for parts in zip(*kept, strict=True))
+        if not self.dense:
+            parts = zip(*(found for _, found in kept), strict=True)
+            return tuple(PairMatrix(sparse.vstack(part, format="csr")) for part in parts)
+        matrices: list[Array] = []
+        for rows, found in kept:
+            matrices = matrices or [np.empty((n, n), each.dtype) for each in found]
+            for matrix, part in zip(matrices, found, strict=True):
+                matrix[rows.start : rows.stop] = part
+        return tuple(map(PairMatrix, matrices))
 
     def _measure(self, rows: range, sums: dict[str, Any], function: Callable[[Pairs], tuple[Array, ...]]) -> list[Any]:
         distance, common, n = sums["distance"], sums["common"], len(self.run.workers)
-        if n <= _MAX_WHOLE_WORKERS or isinstance(distance, np.ndarray) or isinstance(common, np.ndarray):
+        if self.dense:
             left, right = np.arange(rows.start, rows.stop)[:, None], np.arange(n)[None]
             return list(function(Pairs(left, right, _filled(distance), _filled(common))))
+        distance, common = sparse.csr_array(distance), sparse.csr_array(common)
         place = _places(common)
         left, right = np.divmod(place, n)
         sums_of_met = np.zeros(len(place))
@@ -225,16 +202,17 @@ def all_pairs(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pai
         return AllPairs(run, [range(n)], n * n)
     met = count_met(run)
     pairs, free = int(met.sum()), run.free_memory
-    entries = min(_DENSE_PER_SPARSE * pairs, n * n)
-    room = min(free - each * pairs, run.pair_memory)
+    dense = pairs > _MIN_DENSE_SHARE * n * n
+    kept = each * n * n if dense else (each + _BYTES_PER_JOINED) * pairs
+    room = min(free - kept, run.pair_memory)
     most = min(_ENTRIES_PER_RANGE, max(room // _BYTES_PER_ENTRY, _MIN_ENTRIES_PER_RANGE))
-    needed = each * pairs + _BYTES_PER_ENTRY * min(entries, most)
+    needed = kept + _BYTES_PER_ENTRY * min(_DENSE_PER_SPARSE * pairs, n * n, most)
     if needed > free:
         raise TooLargeError(
             f"The pairs of {n:,} workers need up to {needed / _GB:,.1f} GB of memory, and {free / _GB:,.1f}"
             f" GB are free. {instead}"
         )
-    return AllPairs(run, cut_workers(np.minimum(_DENSE_PER_SPARSE * met, n), most), pairs)
+    return AllPairs(run, cut_workers(np.minimum(_DENSE_PER_SPARSE * met, n), most), pairs, dense)
 
 
 def _filled(matrix: Any) -> Floats:

@@ -52,23 +52,6 @@ _DECIMAL_COMMA = late_pattern(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """How the rows of a text file are written, which begin after ``skip`` lines.
-
-    They may have one field more than there are names, which is empty (``trailing``), or blanks beside separators
-    (``padded``).
-    """
-
-    names: list[str]
-    delimiter: str
-    skip: int
-    trailing: bool
-    padded: bool
-    decimal_comma: bool
-    remarks: list[str]
-
-
 class _RaggedError(Exception):
     """A row with more or fewer fields than the others."""
 
@@ -80,20 +63,19 @@ def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None)
     if not sample:
         raise InputError(f"{path} is empty.")
     encoding = files.encoding or guess_encoding(sample)
-    dialect = _read_dialect(path, sample, encoding, delimiter)
-    check_names(dialect.names, str(path))
-    text = _Text(path, encoding, dialect, [*dialect.remarks])
+    text = _recognise(path, sample, encoding, delimiter)
+    check_names(text.names, str(path))
     size = path.stat().st_size * (_UNPACKED_RATIO if find_packing(path) else 1)
     guessed = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
     return Source(
-        dialect.names,
+        text.names,
         text.read,
         str(path),
         stream=text.stream,
         n_bytes=lambda _: size,
         text=True,
-        decimal="," if dialect.decimal_comma else files.decimal,
-        guessed=guessed | ({"decimal": ","} if dialect.decimal_comma else {}),
+        decimal="," if text.decimal_comma else files.decimal,
+        guessed=guessed | ({"decimal": ","} if text.decimal_comma else {}),
         remarks=text.remarks,
     )
 
@@ -196,20 +178,21 @@ def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
 # How rows are written
 
 
-def _read_dialect(path: Path, sample: bytes, encoding: str, delimiter: str) -> Dialect:
+def _recognise(path: Path, sample: bytes, encoding: str, delimiter: str) -> _Text:
     """Find how rows are written, by as much of a file as holds more than its header."""
     for size in (_PEEK_BYTES, SAMPLE_BYTES, MAX_FIELD_BYTES):
         read = sample[:size] if size <= SAMPLE_BYTES else guard(path, _FORMAT, partial(read_start, path, size))
         start = decode_start(read, encoding, path)
         if b"\n" in read and "\n" not in start:
             raise undecodable(path, encoding, UnicodeError("it would be one line only"))
-        if found := _find_dialect(start, str(path), delimiter, whole=len(read) < size):
+        if found := _find_text(start, path, encoding, delimiter, whole=len(read) < size):
             return found
     raise InputError(f"{path} cannot be read as {_FORMAT}: {TOO_LONG}.")
 
 
-def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dialect | None:
+def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: bool) -> _Text | None:
     """Find how the rows are written of which this is the whole, or a beginning; None if that is too short."""
+    where = str(path)
     separator = _SEPARATOR_LINE.match(text)
     body = text[separator.end() :] if separator else text
     above, n_lines = _find_above(body, preferred, whole)
@@ -235,7 +218,9 @@ def _find_dialect(text: str, where: str, preferred: str, *, whole: bool) -> Dial
         for place, name in enumerate(names):
             columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows])
         check_quotes(columns, names, delimiter, where)
-    return Dialect(
+    return _Text(
+        path,
+        encoding,
         names,
         delimiter,
         skip=bool(separator) + n_lines + (begin - 1 if notes else last),
@@ -299,11 +284,20 @@ def _has_decimal_commas(rows: Sequence[Row]) -> bool:
 
 @dataclass(frozen=True)
 class _Text:
-    """A text file, and how it is written; the remarks grow when it is read."""
+    """A text file, and how its rows are written, which begin after ``skip`` lines; the remarks grow when it is read.
+
+    Rows may have one field more than there are names, which is empty (``trailing``), or blanks beside separators
+    (``padded``).
+    """
 
     path: Path
     encoding: str
-    dialect: Dialect
+    names: list[str]
+    delimiter: str
+    skip: int
+    trailing: bool
+    padded: bool
+    decimal_comma: bool
     remarks: list[str]
 
     def read(self, asked: Sequence[str], rows: int | None) -> dict[str, Any]:
@@ -324,10 +318,10 @@ class _Text:
             batches = read(asked, before)
             try:
                 while (columns := self._guard(partial(next, batches, None))) is not None:
-                    if self.dialect.padded:
+                    if self.padded:
                         columns = {name: pc.utf8_trim_whitespace(column) for name, column in columns.items()}
                     check_columns(columns, where, before=before, text=True)
-                    check_quotes(columns, self.dialect.names, self.dialect.delimiter, where, before=before)
+                    check_quotes(columns, self.names, self.delimiter, where, before=before)
                     before += len(next(iter(columns.values()), ()))
                     yield columns
             except _RaggedError:
@@ -338,17 +332,17 @@ class _Text:
         """Yield columns of rows that have all the same number of fields, as Arrow reads them."""
         import pyarrow.csv as pacsv
 
-        if self.dialect.delimiter == " ":
+        if self.delimiter == " ":
             raise _RaggedError
         options = (
             pacsv.ReadOptions(
                 block_size=size or _BLOCK_BYTES,
                 use_threads=not size,
-                column_names=[*self.dialect.names, *["\0"] * self.dialect.trailing],
-                skip_rows=self.dialect.skip,
+                column_names=[*self.names, *["\0"] * self.trailing],
+                skip_rows=self.skip,
                 encoding="utf8" if self.encoding.startswith("utf-8") else self.encoding,
             ),
-            pacsv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
+            pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             pacsv.ConvertOptions(
                 include_columns=list(asked),
                 column_types={name: pa.string() for name in asked},
@@ -370,15 +364,15 @@ class _Text:
 
         Fields that a row lacks are empty, which is counted in the remarks; a row with too many fields is refused.
         """
-        names, where = self.dialect.names, str(self.path)
-        n_rows, width, short = 0, len(names), []
+        where = str(self.path)
+        n_rows, width, short = 0, len(self.names), []
         with self._open() as source, io.TextIOWrapper(source, with_mark(self.encoding), newline="") as lines:
-            records = _split_rows(islice(lines, self.dialect.skip, None), self.dialect.delimiter)
+            records = _split_rows(islice(lines, self.skip, None), self.delimiter)
             while chunk := _take_records(records, where, n_rows):
                 for row, (fields, line, _) in enumerate(chunk, start=n_rows + 1):
-                    which = f"row {row:,} (line {self.dialect.skip + line:,})" if len(fields) != width else ""
+                    which = f"row {row:,} (line {self.skip + line:,})" if len(fields) != width else ""
                     if any(field.strip() for field in fields[width:]):
-                        shown = shorten(self.dialect.delimiter.join(fields))
+                        shown = shorten(self.delimiter.join(fields))
                         raise InputError(
                             f"{where}: {which} has {len(fields)} fields, but there are {width} columns: {shown}."
                             " Perhaps a quote is missing, a field with a separator in it has no quotes around it, or"
@@ -390,7 +384,7 @@ class _Text:
                 n_rows += len(chunk)
                 columns = {}
                 for name in asked if rows else ():
-                    place = names.index(name)
+                    place = self.names.index(name)
                     columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows], pa.string())
                 if columns:
                     yield columns

@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import takewhile
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from allalike._core.limits import MAX_DEPTH
@@ -22,10 +20,12 @@ from allalike.readers.formats.compression import inner_path, open_bytes, read_st
 from allalike.readers.formats.encodings import decode_start, guess_encoding
 from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
-from allalike.readers.formats.source import Source, cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from allalike.readers.formats.source import Source
 
 REQUIRED: Any = object()
 ROLES = ("worker", "task", "label")
@@ -306,24 +306,6 @@ class Tool(ABC):
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
         """List what was shown in each task, by the task's name, where exports contain it; not all do."""
         return {}
-
-    def answers_in(self, texts: Mapping[str, str]) -> list[tuple[Any, ...]]:
-        """Return worker, task and label of each answer in files of these names, to try a reader on a few.
-
-        >>> from allalike.readers.tools import TOOLS
-        >>> TOOLS["peerannot"]().answers_in({"answers.json": '{"photo 1": {"ada": "cat", "bob": "dog"}}'})
-        [('ada', 'photo 1', 'cat'), ('bob', 'photo 1', 'dog')]
-        """
-        with TemporaryDirectory() as folder:
-            paths = [Path(folder, name) for name in texts]
-            for path, text in zip(paths, texts.values(), strict=True):
-                path.parent.mkdir(exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-                if not self.recognises(Peek(path)):
-                    raise InputError(f"{path.name} is not recognised as a file of {self.title}.")
-            table = self.open(paths, Files())
-            columns = table.load([str(table.roles[role]) for role in ROLES]).values()
-            return list(zip(*map(cells, columns), strict=True))
 
     @classmethod
     def made_of(cls, name: str, title: str, reader: Any, **more: Any) -> type[Tool]:

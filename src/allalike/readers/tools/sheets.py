@@ -40,10 +40,11 @@ def sheet_tool(
 
     >>> @sheet_tool("quiz", "Quiz", lambda peek: "player" in peek.names)
     ... def quiz(sheet):
+    ...     '''Read answers by player (CSV).'''
     ...     sheet.leave_out("state", {"late"}, "came late")
     ...     return "player", "question", ["answer"]
-    >>> quiz().answers_in({"quiz.csv": "player,question,answer,state\nada,q1,Oslo,\nbob,q1,Rome,late\n"})
-    [('ada', 'q1', 'Oslo')]
+    >>> quiz.summary
+    'answers by player (CSV)'
     """
     return lambda read: SheetTool.made_of(name, title, read, recognises=lambda _, peek: recognises(peek))
 

@@ -29,6 +29,8 @@ function number(value, digits = 3) {
 }
 
 const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(1)} %`);
+const rate = (value) => (value === null || value === undefined ? "–" : `${Number((100 * value).toPrecision(2))} %`);
+const errorText = (value) => (data.unit === "error rate" ? rate(value) : number(value));
 const plural = (count, noun) => `${whole.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 // A worker is known by the place among all that are named; the alias is W and that place, from 1 on.

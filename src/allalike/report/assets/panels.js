@@ -14,11 +14,11 @@ const pairs = (rows) => element("dl", { class: "pairs" }, rows.filter(Boolean).m
 
 function openWorker(place) {
   const w = data.workers;
-  const limits = w.low && w.low[place] !== null ? `, between ${number(w.low[place])} and ${number(w.high[place])} (95 %)` : "";
+  const limits = w.low && w.low[place] !== null ? `, between ${errorText(w.low[place])} and ${errorText(w.high[place])} (95 %)` : "";
   openPanel(workerName(place), () => openWorker(place),
     pairs([
       ["answers", number(w.answers[place])],
-      [data.unit, `${number(w.value[place])}${limits}`],
+      [data.unit, `${errorText(w.value[place])}${limits}`],
       w.relative_error && w.relative_error[place] !== null && ["relative error", `${number(w.relative_error[place])} compared with others on the same tasks`],
       w.rank_low && w.rank_low[place] !== null && ["rank", `${w.rank_low[place]} to ${w.rank_high[place]}`],
       ["disparity", `${number(w.disparity[place])}, mean distance to the other workers`],

@@ -16,7 +16,7 @@ function tellWorker(place) {
   const w = data.workers;
   if (place >= w.answers.length) return workerName(place);
   const remarks = w.flags[place].length ? `; ${w.flags[place].join(", ")}` : "";
-  return `${workerName(place)}: ${plural(w.answers[place], "answer")}, ${data.unit} ${number(w.value[place])}${remarks}`;
+  return `${workerName(place)}: ${plural(w.answers[place], "answer")}, ${data.unit} ${errorText(w.value[place])}${remarks}`;
 }
 
 // A mark whose description is an alias is a worker: it gets a hint, a click, and its place among those that keys reach.

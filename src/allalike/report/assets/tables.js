@@ -80,15 +80,16 @@ function workersTable() {
   const most = Math.max(...w.value.map((v, i) => Math.max(v || 0, (w.high && w.high[i]) || 0)), 1e-9);
   const digits = most > 10 ? 1 : most > 0.1 ? 2 : 4;
   const limits = (row) => (w.low && w.low[row] !== null ? `${w.low[row].toFixed(digits)} to ${w.high[row].toFixed(digits)}` : "");
+  const between = (row) => (data.unit !== "error rate" || w.low[row] === null ? limits(row) : `${rate(w.low[row]).replace(" %", "")} to ${rate(w.high[row])}`);
   const ranks = (row) => (w.rank_low[row] === null ? "" : `${w.rank_low[row]} to ${w.rank_high[row]}`);
   const columns = [
     { title: "Worker", key: workerName, cell: (row) => workerButton(row) },
     numeric("Answers", w.answers, "number of answers"),
-    numeric(title, w.value, "estimated error", { rising: true }),
-    ...(w.low ? [{ title: "95 % interval", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "95 % confidence interval of the error", cell: limits }] : []),
+    numeric(title, w.value, "estimated error", { rising: true, cell: (row) => errorText(w.value[row]) }),
+    ...(w.low ? [{ title: "95 % interval", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "95 % confidence interval of the error", cell: between }] : []),
     ...(w.rank_low ? [{ title: "Rank", key: (row) => w.rank_low[row], csv: ranks, number: true, rising: true, hint: "range of the rank by errors, 1 has the fewest", cell: ranks }] : []),
     numeric("Weight", w.weight, "weight of the answers", { cell: (row) => (w.weight[row] ? w.weight[row].toPrecision(3) : "0") }),
-    ...(w.effect ? [numeric("Effect on alpha", w.effect, "contribution to agreement; below 0, agreement is higher without the worker")] : []),
+    ...(w.effect ? [numeric("Effect on alpha", w.effect, "contribution to agreement; below 0, agreement is higher without the worker", { cell: (row) => (w.effect[row] === null ? "–" : w.effect[row].toFixed(3)) })] : []),
     { title: "Remarks", key: (row) => w.flags[row].join(", "), cell: (row) => element("span", {}, w.flags[row].map((flag) => element("span", { class: "remark" }, flag))) },
   ];
   return new Table(byId("workers-table"), { name: "workers", caption: "Workers", columns, size });
@@ -101,7 +102,7 @@ function tasksTable() {
     ? [{ title: "95 % interval", key: (row) => t.high[row] - t.low[row], csv: (row) => t.limits[row], cell: (row) => t.limits[row] }]
     : t.low
     ? [numeric("Low", t.low, "lower end of the 95 % interval"), numeric("High", t.high, "upper end of the 95 % interval")]
-    : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "confidence of the label", { rising: true })];
+    : [numeric(data.sureness[0].toUpperCase() + data.sureness.slice(1), t.sure, "confidence of the label", { rising: true, cell: (row) => rate(t.sure[row]) })];
   const text = (row) => (abstained.has(row) ? "–" : labelText(t.label[row]));
   const columns = [
     { title: "Task", key: (row) => t.id[row], cell: (row) => taskButton(t.id[row]) },

@@ -77,7 +77,6 @@ function render(found) {
   byId("names").replaceChildren(...listed.flatMap((parts, index) => (index ? [", ", ...parts] : parts)));
   if (found.folder) byId("names").replaceChildren(element("b", {}, found.folder));
   byId("gold-name").replaceChildren("Gold labels ", element("small", {}, found.gold || "a file with task and label"));
-  byId("remove-gold").hidden = !found.gold;
   renderProblem(found.error);
   renderResult(found.result, before);
   document.documentElement.dataset.ready = found.progress ? "" : "yes";
@@ -138,7 +137,6 @@ function explainMethod() {
 byId("method").addEventListener("change", explainMethod);
 byId("cancel").addEventListener("click", () => send("cancel"));
 byId("clear").addEventListener("click", () => send("clear"));
-byId("remove-gold").addEventListener("click", () => send("remove-gold"));
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
   send("run", JSON.stringify({ options: chosenOptions() }));
