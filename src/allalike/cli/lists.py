@@ -90,15 +90,14 @@ _LISTS = {
 
 
 @click.command("list", no_args_is_help=True)
-@click.argument("what", type=click.Choice([*_LISTS, "schemas"]))
+@click.argument("what", metavar="WHAT", type=click.Choice([*_LISTS, "schemas"]))
 @click.argument("name", required=False)
 def list_(what: str, name: str | None) -> None:
-    """List methods, domains (label types), rules, formats, coefficients of agreement, simulated models or schemas.
+    """List methods, label types, rules, formats and more.
 
-    'formats' lists file endings, the tools whose exports are detected by their content (--tool), and the tools for
-    which discover writes labels (--to). 'schemas NAME' prints the JSON Schema (draft 2020-12) of what the command NAME
-    prints with --json, such as 'allalike list schemas jury'. The JSON of a command names its own schema; its number
-    grows if a fact is renamed, removed or redefined, and not if facts are added.
+    WHAT is methods, domains (label types), rules, formats (file endings, tools that are read, and tools that labels are
+    written for), coefficients (of agreement), models (of simulated crowds) or schemas. 'schemas NAME' prints the JSON
+    Schema of what the command NAME prints with --json; its number grows if a fact is renamed, removed or redefined.
     """
     if name is not None and what != "schemas":
         raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
