@@ -109,7 +109,7 @@ def draw_probability(seed: int, n: int, m: int, missing: float) -> list[Row]:
     return list_rows(draw_present(rng, n, m, missing), name)
 
 
-def custom_distance(left: str, right: str) -> float:
+def distance(left: str, right: str) -> float:
     """Return the share of letters that differ."""
     return sum(a != b for a, b in zip(left, right, strict=True)) / len(left)
 

@@ -172,5 +172,5 @@ PLAIN: dict[str, tuple[str, Callable[[Any, Any], float]]] = {
     "place": ("place", lambda a, b: chord(a, b) ** 2),
     "place(distance=euclidean)": ("place", chord),
     "probability": ("probability", probability),
-    "custom": ("custom", label_types.custom_distance),
+    "custom": ("custom", label_types.distance),
 }

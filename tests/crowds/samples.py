@@ -89,7 +89,7 @@ def kind(domain: str) -> Domain:
         return Points(radius=6)
     if domain == "record":
         return Record(label_types.RECORD_FIELDS)
-    return Custom(distance=label_types.custom_distance) if domain == "custom" else DOMAINS[domain]()
+    return Custom(distance=label_types.distance) if domain == "custom" else DOMAINS[domain]()
 
 
 def answers_of(matrix: npt.NDArray[Any], classes: int | None = None) -> Answers:

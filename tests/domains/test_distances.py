@@ -20,7 +20,7 @@ from allalike.distances.matching import match
 from allalike.distances.nearness import find_near
 from allalike.domains.rankings.positions import kendall
 from crowds import plain_distances as plain
-from crowds.label_types import custom_distance as distance
+from crowds.label_types import distance
 from crowds.plain_distances import PLAIN
 from crowds.samples import crowd
 

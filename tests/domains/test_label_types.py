@@ -20,7 +20,7 @@ from allalike.distances import tokens
 from allalike.domains.text import Text
 from allalike.engines import Engine
 from allalike.errors import LabelError
-from crowds.label_types import custom_distance as distance
+from crowds.label_types import distance
 from crowds.label_types import draw_probability as forecasts
 from crowds.samples import crowd, kind, rows
 
@@ -46,7 +46,7 @@ def test_a_function_and_matrices_of_its_values_give_the_same_be_they_of_all_task
     assert by_function.summary["gold"]["error"] == pytest.approx(by_matrix.summary["gold"]["error"])
 
 
-def test_labels_of_custom_distances_need_not_be_hashable_and_gold_need_not_be_among_them() -> None:
+def test_labels_of_distances_need_not_be_hashable_and_gold_need_not_be_among_them() -> None:
     mappings = [("a", 1, {"x": 1}), ("b", 1, {"x": 2}), ("c", 1, {"x": 9})]
     domain = Custom(distance=lambda a, b: abs(a["x"] - b["x"]))
     result = allalike.discover(mappings, domain=domain, method="UA", gold={1: {"x": 2.5}})

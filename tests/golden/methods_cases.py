@@ -14,7 +14,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "binary": {"classes": 2},
     "points": {"radius": 6},
     "record": {"fields": label_types.RECORD_FIELDS},
-    "custom": {"distance": label_types.custom_distance},
+    "custom": {"distance": label_types.distance},
 }
 # Columns that do not depend on the method: the record of label types has them.
 SHARED = ["task", "answers", "unweighted", "worker", "shared_tasks", "few_answers", "disparity"]

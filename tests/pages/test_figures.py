@@ -79,8 +79,7 @@ LEADERBOARD, BENCHMARKS = (f"docs/evidence/{name}.md" for name in ("LEADERBOARD"
 CHOOSING, PANELS = "docs/guide/CHOOSING.md", "docs/evidence/PANELS.md"
 KINDS = (CHOOSING, "Kinds of crowds")
 SPEED = (BENCHMARKS, "Speed")
-JUDGES = (PANELS, "The panel and others", "`llmbar_llm_judges`")
-BONDS = (PANELS, "Are shared errors found?")
+JUDGES = (PANELS, "The panel and others", "llmbar_llm_judges")
 
 QUOTED: list[Quoted] = [
     (
@@ -118,29 +117,21 @@ QUOTED: list[Quoted] = [
     (
         "docs/guide/FAILURES.md",
         "a vote is right {} % of the time, iP-TD 46.3 %, and OA",
-        Cell(*JUDGES, "vote"),
+        Cell(*JUDGES, "UA"),
     ),
-    ("docs/guide/FAILURES.md", "fifty gold labels lift it to {} %", Cell(*JUDGES, "panel, 50 known")),
-    (PANELS, "fifty gold labels lift it from {} to {} %", Cell(*JUDGES, "panel"), Cell(*JUDGES, "panel, 50 known")),
+    ("docs/guide/FAILURES.md", "fifty gold labels lift it to {} %", Cell(*JUDGES, "gold 50")),
+    (PANELS, "fifty gold labels lift it from {} to {} %", Cell(*JUDGES, "gold 0"), Cell(*JUDGES, "gold 50")),
     (
         "docs/guide/JURY.md",
-        "fifty truths lift the panel from {} to {} %",
-        Cell(*JUDGES, "panel"),
-        Cell(*JUDGES, "panel, 50 known"),
-    ),
-    (
-        PANELS,
-        "found in {} to {} % of crowds with 100 tasks, and in {} to {} % with 1,000",
-        Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 100 tasks"),
-        Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 100 tasks"),
-        Cell(*BONDS, "2 classes, easy and hard tasks, 9 judges", "30 %, 1,000 tasks"),
-        Cell(*BONDS, "4 classes, easy and hard tasks, 3 judges", "30 %, 1,000 tasks"),
+        "fifty gold labels lift the panel from {} to {} %",
+        Cell(*JUDGES, "gold 0"),
+        Cell(*JUDGES, "gold 50"),
     ),
     (
         "docs/science/METHODS.md",
         "takes the vote and is right {} % of the time. With fifty gold labels it is right {} % of the time",
-        Cell(*JUDGES, "vote"),
-        Cell(*JUDGES, "panel, 50 known"),
+        Cell(*JUDGES, "UA"),
+        Cell(*JUDGES, "gold 50"),
     ),
 ]
 

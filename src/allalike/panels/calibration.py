@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,31 +127,33 @@ def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) 
     return np.array(sums)
 
 
-def decide_openly(
-    block: Block,
-    weights: Floats,
-    faults: Floats,
-    error_rate: Floats,
-    *more: Floats,
-    own: Callable[..., dict[str, Array]],
-    model: OpenLabels,
-    line: OddsLine,
-    correlation: float | None,
-    groups: CopyGroups,
-) -> dict[str, Array]:
-    """Decide as ``own`` does; the confidence is the probability that the label is right.
+@dataclass(eq=False)
+class OpenDecision:
+    """Decides as ``own`` does; the confidence is the probability that the label is right.
 
     Where other labels of the task are more probable, it is the mean of these and of its own.
     """
-    found = own(block, weights, faults, *more)
-    counted = with_voices(block, groups=groups)
-    probability, slot = model.find_probabilities(counted, np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE))
-    chosen = block.label == block.to_answers(found["label"])
-    decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
-    leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
-    mean = (leading * probability).sum(axis=1) / leading.sum(axis=1)
-    known = {} if correlation is None else {"voices": count_effective_voices(counted, correlation)}
-    return {**found, "confidence": line.calibrate(mean), **known}
+
+    own: Callable[..., dict[str, Array]]
+    model: OpenLabels
+    line: OddsLine
+    correlation: float | None
+    groups: CopyGroups
+
+    def __call__(
+        self, block: Block, weights: Floats, faults: Floats, error_rate: Floats, *more: Floats
+    ) -> dict[str, Array]:
+        """Decide the tasks of a block."""
+        found, counted = self.own(block, weights, faults, *more), with_voices(block, groups=self.groups)
+        rate = np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
+        probability, slot = self.model.find_probabilities(counted, rate)
+        chosen = block.label == block.to_answers(found["label"])
+        decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
+        leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
+        found["confidence"] = self.line.calibrate((leading * probability).sum(axis=1) / leading.sum(axis=1))
+        if self.correlation is not None:
+            found["voices"] = count_effective_voices(counted, self.correlation)
+        return found
 
 
 # The confidence of a panel: by the method where classes are few, and as open labels where they are many.
@@ -197,13 +198,8 @@ class ConfidenceModel:
             return weighing
         calibrated = line is not None and line != NO_CHANGE
         correlation = find_error_correlation(self.run) if calibrated else None
-        decide = partial(
-            decide_openly,
-            own=weighing.decide_on(self.run),
-            model=self.open_labels,
-            line=line or NO_CHANGE,
-            correlation=correlation,
-            groups=self.groups,
+        decide = OpenDecision(
+            weighing.decide_on(self.run), self.open_labels, line or NO_CHANGE, correlation, self.groups
         )
         notes: dict[str, Any] = {
             "temperature": self.open_labels.beta,

@@ -54,6 +54,7 @@ from allalike.panels.verdicts import (
     count_outcomes,
     divide,
     has_scale,
+    sample_block,
 )
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.result.prices import find_prices, read_prices
@@ -166,10 +167,9 @@ def jury(
     unread, total = read.find_unread(result.summary)
     undecided, silent = read.find_silent(run.workers)
     unreadable = () if unread is None else unread.tasks
-    tie = None if judged.tie == NO_LABEL else run.encoding.decode(np.array([judged.tie])).tolist()[0]
-    outcomes = count_outcomes(judged.result.found, quorum, tie, len(undecided), len(unreadable), silent)
+    outcomes = count_outcomes(judged.result, quorum, judged.tie, len(undecided), len(unreadable), silent)
     parts = [outcomes, describe_unreadable(run.workers, total, unread), *judged.parts]
-    parts += [*_describe_members(judged, retain, costs)]
+    parts += _describe_members(judged, retain, costs)
     parts += _describe_rate_and_drift(run, judged.unaware, wanted, groups, earlier, by_truth=by_truth)
     if humans is not None:
         parts.append(compare_with_humans(run, humans, epsilon))
@@ -287,7 +287,7 @@ def _judge_scores(
         errors = replace(errors, confidence=blind.uncertainty.confidence, expect=blind.uncertainty.expect)
         blind = replace(blind, uncertainty=errors)
         unaware = find_truths(run, blind)
-    scores = ScoreVerdicts.of(run, blind, _MAX_SCORES)
+    scores = ScoreVerdicts(run, blind, sample_block(run, _MAX_SCORES))
     correlation, mean = correlate_errors(scores), None
     if correlation is not None and len(correlation) > 1:
         mean = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)

@@ -42,13 +42,14 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
+from allalike._core.columns.values import Values
 from allalike._core.late import pd
 from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
 from allalike.panels.summary import MAX_NAMED, GroupRate, Interval, MeanScore, Rate
-from allalike.panels.verdicts import NORMAL, Statistics, divide
+from allalike.panels.verdicts import NORMAL, Marks, Statistics, divide
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
@@ -318,13 +319,21 @@ def describe_rate(
         by=groups and groups[0],
         groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
     )
-    ask, order = [], mix(piece.tasks.hashes())
-    for called, number in enumerate(allot_gold(counts)):  # at random among tasks with one verdict
+    tables = {"rates": pd.DataFrame([msgspec.structs.asdict(row) for row in rows])}
+    tables["ask"] = list_further(piece.tasks, verdict, known, allot_gold(counts))
+    return Statistics({"rate": facts}, tables), facts
+
+
+def list_further(
+    tasks: Values, verdict: npt.NDArray[np.intp], known: Marks, numbers: npt.NDArray[np.int64]
+) -> pd.DataFrame:
+    """List so many tasks called negative and called positive to label next, at random among those."""
+    ask, order = [], mix(tasks.hashes())
+    for called, number in enumerate(numbers):
         places = np.flatnonzero((verdict == called) & ~known)
         ask += places[np.argsort(order[places], kind="stable")][:number].tolist()
-    asked = {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
-    rates = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
-    return Statistics({"rate": facts}, {"rates": rates, "ask": pd.DataFrame(asked)}), facts
+    columns = {"task": tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
+    return pd.DataFrame(columns)
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:

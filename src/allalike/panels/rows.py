@@ -244,9 +244,6 @@ def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple
     return replace(verdicts, rows=verdicts.rows.assign(label=swapped)), PLACES
 
 
-# Reading rows.
-
-
 @dataclass(frozen=True)
 class Reading:
     """Answers with one verdict of each judge on each task, and the rows that they were made of."""

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, find_answer_weights, number_within_tasks
 from allalike._core.late import pd
 from allalike.domains import Encoding
-from allalike.engines import Run, TaskTable
+from allalike.engines import Run
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.methods import Fit
 from allalike.methods.auto.copy_groups import count_effective_voices, with_voices
@@ -38,6 +38,7 @@ from allalike.methods.auto.distances import has_coordinates
 from allalike.methods.auto.gold_regression import GoldRegression, fit_gold_regression
 from allalike.methods.fit import CopyGroups
 from allalike.panels.summary import OutcomeCounts
+from allalike.result.result import Result
 from allalike.result.summaries import with_quorum, withhold
 from allalike.result.tables import OUTCOMES
 
@@ -248,11 +249,6 @@ class ScoreVerdicts(_Verdicts):
     weighing: Fit
     block: Block
 
-    @classmethod
-    def of(cls, run: Run, weighing: Fit, n_answers: int) -> Self:
-        """Take a sample of about so many answers of a run."""
-        return cls(run, weighing, sample_block(run, n_answers))
-
     @property
     def task_hash(self) -> npt.NDArray[np.uint64]:
         """The hashes of the ids of the tasks."""
@@ -433,10 +429,10 @@ def conclude(
 
 
 def count_outcomes(
-    found: TaskTable, quorum: float | None, tie: Any, undecided: int, unreadable: int, judges: Sequence[Any]
+    result: Result, quorum: float | None, tie: int, undecided: int, unreadable: int, judges: Sequence[Any]
 ) -> Statistics:
     """Count the tasks of each outcome, with the tasks on which all judges are undecided or unreadable."""
-    counts = np.bincount(found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
+    counts = np.bincount(result.found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
     outcomes = OutcomeCounts(
         classes=counts[CLASS],
         ties=counts[TIE],
@@ -445,8 +441,8 @@ def count_outcomes(
         scores=counts[SCORE],
         undecided=undecided,
         undecided_judges=tuple(judges),
-        tie=tie,
+        tie=None if tie == NO_LABEL else result.run.encoding.decode(np.array([tie])).tolist()[0],
         quorum=quorum,
-        below_quorum=None if quorum is None else int(found.total("few")),
+        below_quorum=None if quorum is None else int(result.found.total("few")),
     )
     return Statistics({"outcomes": outcomes})
