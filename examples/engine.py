@@ -1,7 +1,6 @@
-"""An engine of one's own: blocks in memory, and kernels that run in several threads.
+"""A custom engine: blocks in memory, and kernels that run in several threads.
 
-What a kernel returns for each block is added up in the order of blocks, whichever thread is done first. So two runs
-give the same numbers.
+Results are added up in the order of blocks, whichever thread is done first, so two runs give the same numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from allalike.answers import Answers
 from allalike.engines import Engine, Run, TaskTable
 from allalike.engines.memory import MemoryTable
 from allalike.engines.shards import Shard, describe, find_piece, of_answers
-from allalike.engines.sums import PairSums, PlainSums, Sums, select_workers
+from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.extending import DRAWN, Block, Floats, Kernel, Options, Ties, whole
 
 T = TypeVar("T")
@@ -38,13 +37,13 @@ class Threads(Options, Engine):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThreadsRun(Run):
-    """Blocks to which threads apply kernels: the seven things that an engine can do."""
+    """Blocks to which threads apply kernels, with the seven methods of a run."""
 
     shard: Shard
     number: int
 
     def each(self, work: Callable[[Block], T]) -> list[T]:
-        """Do the work for all blocks, and return what comes of it in the order of blocks."""
+        """Apply a function to all blocks, and return the results in the order of blocks."""
         with ThreadPoolExecutor(self.number) as pool:
             return list(pool.map(work, self.shard.blocks))
 
@@ -61,12 +60,12 @@ class ThreadsRun(Run):
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up arrays that belong to no worker."""
 
-        def work(block: Block) -> PlainSums:
-            totals = PlainSums()
+        def work(block: Block) -> Sums:
+            totals = Sums(None)
             totals.add(block, kernel)
             return totals
 
-        return reduce(PlainSums.merge, self.each(work)).arrays
+        return reduce(Sums.merge, self.each(work)).arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices that have a row for each of some workers, and a column for each of all."""

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from allalike._core.late import lend
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The public names are imported when they are used, so that `import allalike` is quick and who reads needs no methods.
 __all__, __getattr__ = lend(__spec__)

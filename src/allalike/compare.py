@@ -212,7 +212,7 @@ def _solve(method: Method, run: Run) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a method found, or why it failed, and how many seconds it took to weigh and decide."""
+    """The labels of a method, or the reason of its failure, and its seconds."""
 
     method: Method
     seconds: float
@@ -222,11 +222,11 @@ class Outcome:
 
     @property
     def is_oracle(self) -> bool:
-        """Whether the method knew what nobody knows."""
+        """Whether the method used the gold labels of the comparison (an oracle)."""
         return isinstance(self.method, OA)
 
     def describe(self) -> dict[str, Any]:
-        """Say what it took, and whether it ended well."""
+        """Describe the time and the outcome."""
         found = self.weighing
         if found is None:
             return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
@@ -240,7 +240,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison(Framed[Frame]):
-    """What all methods found in the same answers.
+    """The labels of all methods for the same answers.
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ class OptionError(AllalikeError, ValueError):
 
 
 class PluginError(AllalikeError, ImportError):
-    """What another package offers under an entry point cannot be used."""
+    """The object behind another package's entry point cannot be used."""
 
 
 class UnsupportedError(AllalikeError, ValueError):
@@ -230,7 +230,7 @@ class DataWarning(UserWarning):
 
 
 class DataNote(DataWarning):
-    """What was left out, or looks strange, and does not stop the program."""
+    """A note on excluded rows or unusual input that does not stop the program."""
 
 
 class AliasWarning(UserWarning):

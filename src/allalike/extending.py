@@ -1,4 +1,4 @@
-"""What a method, a rule, a kind of label, an engine or a reader of your own is made of (see docs/contributing)."""
+"""Base classes and helpers for methods, rules, label types, engines and readers of your own (see docs/contributing)."""
 
 from allalike._core.blocks.block import DRAWN, TOLERANCE, Array, Block, Floats, Kernel, Ties, sum_by
 from allalike._core.columns.column import Column

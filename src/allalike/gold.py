@@ -83,7 +83,7 @@ class GoldVotes:
         return self.codes >= len(self.labels)
 
     def count_agreeing(self, meant: Codes) -> int:
-        """Count the tasks whose vote is what the gold means."""
+        """Count the tasks whose majority vote is the mapped gold label."""
         return int((meant[self.gold] == self.vote).sum())
 
 

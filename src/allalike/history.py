@@ -1,4 +1,4 @@
-"""Read what is known of workers from earlier answers: a result, or its table of workers."""
+"""Read worker statistics of earlier answers: a result, or its table of workers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _read(path: str) -> Any:
 
 
 def _is_guarded(path: Path) -> bool:
-    """Tell whether the summary beside a table says that its texts were kept from being formulas."""
+    """Return whether the summary beside a table says that its texts are protected from being formulas."""
     try:
         folder = path.parent.parent if path.parent.name == DETAILS else path.parent
         summary = read_summary(folder)

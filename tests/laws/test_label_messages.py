@@ -274,7 +274,7 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     ("no gold", discovered(goods(), domain=APART, method="OA", gold={"t0004": {"colour": "red"}}), ("'size'", "OA")),
     ("history of whole records", discovered(goods(), domain=APART, **SEEN), ("history",)),
     ("some of the fields", discovered(COLUMNS, domain=Record("colour, size")), ("'size'",)),
-    ("minimax", labelled("ranking(rule=minimax)", "1>2>3>4>5>6>7>8>9"), ("8 items", "kemeny")),
+    ("minimax", labelled("ranking(rule=minimax)", "1>2>3>4>5>6>7>8>9"), ("9 items", "at most 8", "schulze")),
     *(
         (rule, labelled(Ranking(rule=rule), "a>b", "a>c"), ("places", "all items"))
         for rule in ("stv", "veto", "bucklin")

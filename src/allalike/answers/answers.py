@@ -299,7 +299,7 @@ class Answers:
             )
 
     def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
-        """Give a block all workers, or only its own where a sum over all would cost more than the block."""
+        """Return a block with all workers, or with its own where a sum over all would cost more than the block."""
         n_workers = len(self.workers)
         if n_workers * _FEWEST_PER_WORKER > len(worker):
             first = worker.min()

@@ -158,7 +158,7 @@ def _list(column: Column, rows: Any = slice(None)) -> list[Any]:
 
 
 def join_values(role: str, values: list[Any]) -> Column:
-    """Make one column of values from several parts; numbers among texts become texts."""
+    """Concatenate parts of a column; numbers among texts become texts."""
     kinds = set(map(type, values))
     if str in kinds and kinds <= {str, int, float, bool}:
         values = list(map(str, values))

@@ -45,7 +45,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 class UnwritableError(Exception):
-    """What makes a result cannot be stored, such as a method of the user's own."""
+    """A part of the result cannot be stored, such as a user-defined method."""
 
 
 def answer_columns(answers: Answers) -> dict[str, Values | Array]:

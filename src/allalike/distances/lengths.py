@@ -42,7 +42,7 @@ class Unions(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[tuple[float, float]]]) -> Unions:
-    """Put many unions in one array; the intervals of each must be in order and found."""
+    """Pack unions into one array; the intervals of each must be sorted and disjoint."""
     bounds = np.array([bound for label in labels for pair in label for bound in pair], np.float64)
     first = np.concatenate([[0], np.cumsum([len(label) for label in labels], dtype=np.int64)])
     return Unions(first, bounds[::2], bounds[1::2])

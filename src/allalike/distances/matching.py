@@ -54,7 +54,7 @@ class Collections(NamedTuple):
 
     @property
     def sizes(self) -> Places:
-        """How many objects each collection has."""
+        """The number of objects per collection."""
         return np.diff(self.first)
 
     def kinds_among(self, classes: list[Any]) -> Places:
@@ -94,7 +94,7 @@ class Edges(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collections:
-    """Put many collections in one array; an object is a tuple of so many numbers, and its class."""
+    """Pack collections into one array; an object is a tuple of so many numbers, and its class."""
     things = list(chain.from_iterable(labels))
     columns = [np.fromiter(map(itemgetter(place), things), np.float64, len(things)) for place in range(width)]
     given = list(map(itemgetter(width), things))
@@ -166,7 +166,7 @@ def _compact(ends: Places) -> Places:
 
 
 def _match_stars(pair: Places, centre: Places, similarity: Floats, n_pairs: int) -> Floats:
-    """Take the best edge of each star."""
+    """Return the best edge of each star."""
     order = np.lexsort((-similarity, centre))
     best = order[np.flatnonzero(np.diff(centre[order], prepend=-1))]
     return sum_by(pair[best], similarity[best], n_pairs)

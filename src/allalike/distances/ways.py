@@ -21,7 +21,7 @@ Way = tuple[str, ...]
 
 
 class Ways(NamedTuple):
-    """Many ways: each as it is, the hashes of the nodes on it, filled up with 0, and how many there are."""
+    """Paths, the hashes of their nodes padded with 0, and their lengths."""
 
     ways: list[Way]
     nodes: npt.NDArray[np.uint64]

@@ -201,7 +201,7 @@ class Bitmap(Marks, Pairwise):
         return bool(self.values)
 
     def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """Make an answer of each of the ``values`` of a label map; its task is named after both, such as ``ct7/1``."""
+        """Split a label map into an answer per value; its task is named after both, such as ``ct7/1``."""
         rows = np.repeat(np.arange(len(columns["label"])), len(self.values))
         split = {role: Values(column.data).take(rows) for role, column in columns.items()}
         layers = list(self.values) * len(columns["label"])

@@ -147,7 +147,7 @@ class ClassEncoding(Encoding):
         return place.astype(code_type(self.n_labels))[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Number the truths like the labels; a gold label that occurs in no answer gets the number after the last.
+        """Encode gold labels like the answers; a gold label that occurs in no answer gets the number after the last.
 
         A truth is the same label in another spelling, if the domain says so, and 1, 1.0 and ``"1"`` are one.
         """

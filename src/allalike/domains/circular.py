@@ -1,4 +1,4 @@
-"""Numbers on a circle: directions, times of day, days of the year, whatever begins again after a period.
+"""Numbers on a circle: directions, times of day, days of the year, and other periodic quantities.
 
 The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two are d = (1 - cos a) / 2 apart with the
 angle a between them, and the truth is the direction of the weighted mean of the points
@@ -34,7 +34,7 @@ _NO_DIRECTION = 1e-9  # as short as that, a mean has none
 
 
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the direction of the weighted mean of the points on the circle; its length is the confidence.
+    """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
 
     Where the mean has no direction, one of the answers is drawn. A block has centred points.
 

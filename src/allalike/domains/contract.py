@@ -98,12 +98,12 @@ class Domain(Options, ABC):
 
     @property
     def spelling(self) -> Spelling:
-        """How each different label is normalised when labels are read: not at all, unless they are classes."""
+        """The normalisation of each distinct label when labels are read: none, unless they are classes."""
         return Spelling(strip=False)
 
     @property
     def recurring(self) -> bool:
-        """Whether two estimates can well be the same label: not numbers, nor what is put together from parts."""
+        """Whether two estimates can be the same label: not for numbers, nor for labels composed of parts."""
         return True
 
     @property
@@ -123,7 +123,7 @@ class Domain(Options, ABC):
 
     @property
     def marks(self) -> Marks | None:
-        """How much of an answer is right, where a label consists of several parts."""
+        """The share of an answer that is right, for labels of several parts."""
         return None
 
     @property
@@ -172,7 +172,7 @@ class Things(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding(ABC):
-    """What the labels at hand have in common, and how they become arrays and labels again.
+    """The vocabulary of the labels, and their conversion to arrays and back.
 
     It is the same for all parts of the answers. Encodings that were learned from parts are joined by `merge`.
     `offsets` are subtracted from each worker's numbers before answers are compared, where that was asked for.
@@ -218,7 +218,7 @@ class Encoding(ABC):
 
     @property
     def vocabulary(self) -> list[Any]:
-        """What the numbers in codes mean; codes of two encodings with the same vocabulary are the same."""
+        """The meaning of the numbers in codes; encodings with the same vocabulary have the same codes."""
         return []
 
     def merge(self, others: Sequence[Self]) -> Self:
@@ -271,7 +271,7 @@ class Encoding(ABC):
 
     @property
     def things(self) -> Things | None:
-        """How the objects are listed of which labels consist, where they do."""
+        """The capability to list the objects of a label, or None."""
         return None
 
     def describe(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Encoding(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernels(ABC):
-    """How encoded labels are compared and aggregated, one block at a time.
+    """Comparison and aggregation of encoded labels, one block at a time.
 
     A kernel is a function of a prepared block and of numbers per worker. It returns sums per worker, or results per
     task. Everything a kernel needs beside the options of the domain is in the block, so it can be sent anywhere. A

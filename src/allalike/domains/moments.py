@@ -38,7 +38,7 @@ _WANTED = "an ISO date such as 2024-02-29, or a time such as 2024-02-29T10:30 or
 
 @dataclass(frozen=True)
 class DateForm:
-    """How moments are written, and what their numbers are."""
+    """The written form of dates and times, and their numbers."""
 
     times: bool | None = None
     zone: int | None = None

@@ -56,7 +56,7 @@ class Pairwise(Domain):
 
     @abstractmethod
     def _pack(self, parsed: list[Any]) -> Any:
-        """Put parsed labels in the form in which they are compared."""
+        """Convert parsed labels into the form in which they are compared."""
 
     @abstractmethod
     def _compare(self, left: Any, i: Places, right: Any, j: Places) -> Floats:
@@ -228,7 +228,7 @@ class PairwiseKernels(Kernels):
 
 
 def objects(labels: Collection[Any]) -> npt.NDArray[np.object_]:
-    """Put labels in an array as they are, also if they are lists.
+    """Put labels into an array of objects, also if they are lists.
 
     >>> objects([(1, 2), (3, 4)])
     array([(1, 2), (3, 4)], dtype=object)

@@ -229,7 +229,7 @@ class ProbabilityEncoding(Encoding):
 
     @property
     def width(self) -> int:
-        """How many options the largest set has."""
+        """The number of options of the largest set."""
         return max(map(len, self.sets))
 
     @property

@@ -15,7 +15,7 @@ from allalike.errors import OptionError
 
 @dataclass(frozen=True)
 class Spelling:
-    """What is done with each different label before labels are compared.
+    """The normalisation of each distinct label before labels are compared.
 
     >>> Spelling(lower=True)(" Cat"), Spelling(extract="number")("The answer is 42."), Spelling(extract="number")("No.")
     ('cat', '42', None)

@@ -99,7 +99,7 @@ class Vector(Domain):
 
     @property
     def centred(self) -> bool:
-        """Whether labels are prepared by taking their task's centre away; answers that are chosen stay as they are."""
+        """Whether labels are prepared by subtracting their task's centre; answers that are chosen stay as they are."""
         return self.rule not in _CHOICES and self.distance != "cosine"
 
     def learn(self, labels: Column) -> VectorEncoding:

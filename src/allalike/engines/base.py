@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Engine(ABC):
-    """Where kernels run: it loads answers, or reads them where they are, and gives a run."""
+    """An engine runs kernels: it loads answers, or reads them where they are, and returns a run."""
 
     name: ClassVar[str]
 
@@ -96,17 +96,17 @@ class Run(ABC):
 
     @property
     def free_memory(self) -> int:
-        """How many bytes may be taken beside those that are in use: what the machine has, unless there is a limit."""
+        """The bytes that may still be allocated: those of the machine, unless there is a limit."""
         return free_memory()
 
     @property
     def n_processes(self) -> int:
-        """How many processes of this machine add up, each with sums of its own."""
+        """The number of local processes, each with sums of its own."""
         return 1
 
     @property
     def pair_memory(self) -> int:
-        """How many bytes sums of pairs may take, with all that is made of them at once."""
+        """The bytes that sums over pairs of workers may take, including intermediate arrays."""
         return self.free_memory
 
     def choose_quorum(self, weights: Floats) -> tuple[Kernels, dict[str, Any]]:
@@ -144,7 +144,7 @@ class Run(ABC):
 
     @abstractmethod
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
-        """Bring what a kernel makes of each block into memory: few of its tasks, one hopes."""
+        """Collect the results of a kernel, a few tasks per block, in memory."""
 
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
@@ -218,7 +218,7 @@ def make_ready(run: Run, history: History | None = None, *, corrected: bool = Tr
 
 
 def _correct(block: Block, *, encoding: Encoding) -> Block:
-    """Take away offsets and factors, and prepare the block again."""
+    """Subtract offsets, divide by factors, and prepare the block again."""
     assert encoding.offsets is not None
     label = encoding.kernels.restore_answers(block, np.arange(len(block.label)))
     gold = encoding.kernels.restore_gold(block)

@@ -108,7 +108,7 @@ class MemoryTable(TaskTable):
         return float(np.nansum(self.piece.found[name]))
 
     def count(self, name: str) -> int:
-        """Count what is not NaN in one of the arrays."""
+        """Count the values of an array that are not NaN."""
         return int(np.count_nonzero(~np.isnan(self.piece.found[name])))
 
     def pieces(self) -> Iterator[Piece]:
@@ -156,7 +156,7 @@ class MemoryRun(Run):
 
     @cached_property
     def _n_threads(self) -> int:
-        """How many threads work: one where there is little to do, unless more are asked for."""
+        """The number of threads: one for little work, unless more are requested."""
         threads = count_threads(self.threads)
         return threads if self.threads is not None or self.answer_counts.sum() >= _WORTH_THREADS else 1
 

@@ -35,7 +35,7 @@ _HASHES = 2.0**64
 
 
 def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: bool = False) -> MemoryRun:
-    """Bring about so many answers into memory, or all of them if they are no more.
+    """Load a sample of about so many answers into memory, or all of them.
 
     The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
     known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
@@ -68,7 +68,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
 
 
 def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) -> Block:
-    """Bring the tasks whose ids have these hashes into memory, and a share of all others, chosen by their hashes.
+    """Load the tasks whose ids have these hashes into memory, and a share of all others, chosen by their hashes.
 
     The labels are codes, nothing is prepared, and workers have the numbers that they have in the run.
 
@@ -84,7 +84,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
 
 
 def pick_known(run: Run, most: int) -> Block:
-    """Bring the tasks whose truths are known into memory, about so many of them at most, chosen by their hashes.
+    """Load tasks with gold labels into memory, at most about so many, chosen by their hashes.
 
     >>> import allalike
     >>> rows = [(worker, task, "xy"[task % 2]) for worker in "abc" for task in range(100)]
@@ -163,7 +163,7 @@ def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Bloc
 
 
 def _join(blocks: list[Block], n_workers: int) -> Block:
-    """Put blocks together, in the order of the hashes of their tasks."""
+    """Join blocks in the order of the hashes of their tasks."""
     sizes, hashes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
     worker, label = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label"))
     before = np.cumsum([0, *(block.n_tasks for block in blocks)])

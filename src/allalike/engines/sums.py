@@ -150,7 +150,7 @@ class Piece:
 
     @classmethod
     def join(cls, pieces: list[Piece]) -> Piece:
-        """Put pieces one behind the other."""
+        """Concatenate pieces."""
         if len(pieces) == 1:
             return pieces[0]
         found = {name: np.concatenate([piece.found[name] for piece in pieces]) for name in pieces[0].found}
@@ -158,7 +158,7 @@ class Piece:
 
 
 class TaskTable(ABC):
-    """What a kernel returned, one row per task."""
+    """The arrays that a kernel returned, one row per task."""
 
     @abstractmethod
     def total(self, name: str) -> float:

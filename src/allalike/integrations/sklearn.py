@@ -144,7 +144,7 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             return discover(said, wide="tasks", domain="categorical", method=self.method)
 
     def _list_known(self, known: Floats) -> tuple[Codes, Any, dict[str, Floats]]:
-        """Return which samples have a truth, these, and how sure they are, if the classifier takes weights."""
+        """Return the samples with a label, these labels, and their confidences if the classifier takes weights."""
         samples = np.flatnonzero(~np.isnan(known).any(axis=1))
         name, last = getattr(self._inner(), "steps", [("", self._inner())])[-1]  # which a pipeline has
         argument = f"{name}__sample_weight" if name else "sample_weight"

@@ -1,4 +1,4 @@
-"""Composed labels: how any method weighs records field by field, and votes on things."""
+"""Composed labels: any method applied to records field by field, and to objects by votes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class _Field(NamedTuple):
-    """What was found of one field: its number, who filled it, the weighing of these, and how it is decided."""
+    """The fit of one field: its number, the answers that have it, their fit, and its decisions."""
 
     number: int
     there: Array

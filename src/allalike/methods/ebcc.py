@@ -145,7 +145,7 @@ class _Model:
     votes: Floats
 
     def priors(self) -> tuple[Floats, float, Floats]:
-        """Return what is imagined beside the counts of answers, of tasks by subtype, and of tasks by class."""
+        """Return the pseudocounts of answers, of tasks by subtype, and of tasks by class."""
         own, k = self.options, self.votes.shape[1]
         answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
         voted = np.maximum(self.votes, _LEAST_VOTES)

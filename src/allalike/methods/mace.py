@@ -92,7 +92,7 @@ class MACE(ClassMethod):
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Find who knows how often from every start, round by round, and take the best start."""
+        """Estimate from every start how often each worker knows, and keep the best start."""
         model, peers = Strategies(self, classes=run.encoding.n_labels), Peers(run)
         model.check_memory(len(run.workers))
         given = run.sum(model.count)["given"][:, None]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OA(Method):
-    """The oracle: weights by the true faults, as the noise of the domain says is best.
+    """The oracle: optimal weights under the noise model of the domain, from the true faults.
 
     For numbers the weight is 1/f (Aitken 1935), for classes log((1 - f)(k - 1) / f), for other labels the
     distance to the worst worker.

@@ -249,7 +249,7 @@ def weigh_faults(fault: Floats, weighting: str | None, model: Noise) -> Floats:
 
 @dataclass(frozen=True)
 class LastRound:
-    """The last state of the workers, the faults behind it, and the number of rounds."""
+    """The final state of the workers, their faults, and the number of rounds."""
 
     state: Floats
     fault: Floats

@@ -139,7 +139,7 @@ class BothPanels(NamedTuple):
 
     @property
     def shared(self) -> Marks:
-        """Which tasks both panels have seen."""
+        """The tasks that both panels have seen."""
         return np.asarray((~np.isnan(self.then)).any(axis=1) & (~np.isnan(self.now)).any(axis=1))
 
 

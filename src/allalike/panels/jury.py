@@ -96,7 +96,7 @@ def jury(
     verdicts: Iterable[Any] | None = None,
     **reading: Unpack[ReadOptions],
 ) -> Panel:
-    """Let a panel of judges or models decide, and find the judges it needs and those with correlated errors.
+    """Evaluate a panel of judges or models: verdicts, accuracy, correlated errors and smaller panels.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class _Judged(NamedTuple):
 def _judge_classes(
     result: Result, read: Reading, asked: HowAsked, quorum: float | None, least: float | None, retain: float
 ) -> _Judged:
-    """Let judges who give classes decide."""
+    """Evaluate judges who give classes."""
     run = result.run
     model = ConfidenceModel.of(run, result.weighing)
     unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
@@ -277,7 +277,7 @@ def _judge_classes(
 def _judge_scores(
     result: Result, read: Reading, asked: HowAsked, quorum: float | None, retain: float, *, by_truth: bool
 ) -> _Judged:
-    """Let judges who give scores decide."""
+    """Evaluate judges who give scores."""
     run, weighing = result.run, result.weighing
     blind, unaware, errors = weighing, result.found, weighing.uncertainty
     if run.n_gold:

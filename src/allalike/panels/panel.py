@@ -248,7 +248,7 @@ class Panel(Framed[Frame]):
         return Material(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
 
     def _silent_truths(self) -> dict[str, Values | Array] | None:
-        """Return the columns of the table of truths with the tasks without any verdict, in order, if there are such."""
+        """Return the columns of the truth table, with the tasks that have no verdict in order."""
         silent = [*self.undecided, *self.unreadable]
         if not silent:
             return None

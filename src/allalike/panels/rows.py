@@ -58,7 +58,7 @@ _MAX_LISTED = 10  # labels in a message
 
 @dataclass(frozen=True)
 class HowAsked:
-    """How judges were asked."""
+    """The design of the panel: orders, samples and verdicts."""
 
     order: str | None = None
     sample: str | None = None
@@ -172,7 +172,7 @@ class RepeatedVerdicts:
         return self.only(np.sort(order[rank < k]))
 
     def reconcile(self) -> pd.DataFrame:
-        """Make one verdict of each judge on each task; its label is -1 if the judge is undecided."""
+        """Return one verdict per judge and task; its label is -1 if the judge is undecided."""
         rows, who = self.rows, ["task", "judge"]
         if self.encoding.numeric:
             return rows.groupby(who)["label"].mean().reset_index()

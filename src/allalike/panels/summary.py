@@ -295,7 +295,7 @@ class SampleCounts(PanelFacts, frozen=True):
 
 
 class PanelSummary(PanelFacts, frozen=True):
-    """What is known of a panel beside its verdicts; some of it only on request.
+    """Facts about a panel beside its verdicts; some only on request.
 
     The worth of a verdict on classes is its accuracy, that of a score is relative to a guess.
     """
@@ -326,7 +326,7 @@ class PanelSummary(PanelFacts, frozen=True):
 
     @property
     def by_gold(self) -> bool:
-        """Whether gold labels measure the worth of the panel."""
+        """Whether there are enough gold labels to measure the panel."""
         return self.worth_from == "gold"
 
     @property

@@ -79,7 +79,7 @@ def find_mean_limits(values: Floats) -> tuple[float, float]:
 
 
 def sample_block(run: Run, n_answers: int) -> Block:
-    """Bring about so many answers to whole tasks into memory; tasks with gold labels are preferred."""
+    """Load a sample of about so many answers to whole tasks; tasks with gold labels are preferred."""
     sample = sample_tasks(run, n_answers)
     return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
 
@@ -114,11 +114,11 @@ class _Verdicts:
 
     @property
     def by_gold(self) -> bool:
-        """Whether there are enough gold labels to measure the worth of verdicts."""
+        """Whether there are enough gold labels to measure the accuracy of verdicts."""
         return int(self.known.sum()) >= MIN_GOLD
 
     def judged(self) -> Any:
-        """Return the tasks that measure the worth of verdicts: those with gold labels if these are enough."""
+        """Return the tasks on which verdicts are evaluated: those with gold labels if there are enough."""
         return self.only(self.known) if self.by_gold else self
 
     def worth(self, members: Sequence[int]) -> Floats:
@@ -158,7 +158,7 @@ class ClassVerdicts(_Verdicts):
         tasks: pd.DataFrame,
         log_odds: Floats,
     ) -> Self:
-        """Take a sample of a run; ``tasks`` has the label and confidence of the panel by the hashes of tasks."""
+        """Draw a sample of a run; ``tasks`` has the label and confidence of the panel by the hashes of tasks."""
         block = sample_block(run, n_answers)
         slot, count = number_within_tasks(block)
         shape, panel, gold = (block.n_tasks, int(count.max())), tasks.loc[block.task_hash], np.full(block.n_tasks, -1)

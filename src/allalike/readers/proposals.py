@@ -98,7 +98,7 @@ def find_other_readings(source: Any) -> list[Proposal]:
 
 @dataclass
 class _Trials:
-    """What was tried of answers, and what of it can be read; ``alone`` looks for the answers of one worker."""
+    """The readings of answers that were tried, and those that work; ``alone`` looks for the answers of one worker."""
 
     source: Any
     strict: bool = False
@@ -189,7 +189,7 @@ def _settle(source: Any, options: Mapping[str, Any]) -> Any:
 
 
 def _describe(answers: Answers, *, whole: bool) -> str:
-    """Say how many labels, workers and tasks there are, and how many answers per task."""
+    """Describe the numbers of labels, workers and tasks, and the answers per task."""
     labels, each = answers.encoding, answers.n_answers / max(answers.n_tasks, 1)
     kind = count(labels.n_labels, "class") if labels.nominal else f"{answers.domain.name} labels"
     mean = f"{each:,.0f}" if each >= 10 else f"{each:.1f}".removesuffix(".0")

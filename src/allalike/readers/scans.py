@@ -92,7 +92,7 @@ class Scan(Files):
 
     @property
     def size(self) -> int:
-        """How many bytes the files have that are on this machine, or 0 if the answers are in none."""
+        """The bytes of the local files, or 0 if there are none."""
         return sum(path.stat().st_size for path in self._near() if path.is_file())
 
     @property
@@ -112,7 +112,7 @@ class Scan(Files):
 
     @property
     def cleaning(self) -> Cleaning:
-        """What is done with labels, and with rows that have none."""
+        """The cleaning of labels and of rows without one."""
         return Cleaning(
             missing=self.missing,
             abstain=tuple(map(match_key, self.abstain_label)),
@@ -136,7 +136,7 @@ class Scan(Files):
 
     @property
     def kept_duplicates(self) -> str | None:
-        """Which of a worker's answers to a task stay; what was parts of one answer is one when it is read."""
+        """The rule for repeated answers; parts of one answer are joined when read."""
         return None if self.duplicates == SET else self.duplicates
 
     @property

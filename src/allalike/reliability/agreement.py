@@ -37,7 +37,7 @@ _MAX_QUESTIONS = 500  # of a survey
 
 @dataclass(frozen=True, repr=False)
 class Agreement(Framed[Frame]):
-    """How much the workers agree; what is not defined is None, and what cannot be known is NaN.
+    """Agreement coefficients of the workers: None if undefined for the label type, NaN if unknown.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Agreement(Framed[Frame]):
 
     @property
     def expected_from(self) -> str:
-        """What the expected disagreement is computed from: label totals, all pairs, or a sample of so many pairs."""
+        """The source of the expected disagreement: label totals, all pairs, or a sample of so many pairs."""
         return self.found.source
 
     @property
@@ -121,7 +121,7 @@ class Agreement(Framed[Frame]):
 
     @cached_property
     def _level_counts(self) -> dict[str, Floats] | None:
-        """How often each level was chosen; None for other labels."""
+        """The number of answers per level; None for other labels."""
         encoding = self.run.encoding
         return _count_labels(self.sample) if encoding.n_classes is not None and not encoding.nominal else None
 
@@ -346,7 +346,7 @@ _NUMBERS = ("answers", "workers", "tasks", "alpha", "ci_low", "ci_high", "percen
 
 @dataclass(frozen=True, repr=False)
 class Agreements(Mapping[tuple[str, ...], "Agreement"]):
-    """How much the workers agree in each group of answers, by the values that a group has in common.
+    """Agreement in each group of answers, by the values that define a group.
 
     Parameters
     ----------

@@ -214,7 +214,7 @@ class PairedDistances:
 
     @property
     def source(self) -> str:
-        """What D_e is estimated from."""
+        """The source of D_e."""
         return f"{'all' if self.complete else 'a sample of'} {len(self.distance):,} pairs"
 
     def compute(self, sums: Mapping[str, Array]) -> Floats:

@@ -38,7 +38,7 @@ _MAX_NAME = 80
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a result is shown.
+    """The number of workers, tasks and answers that the report shows.
 
     >>> Limits().workers
     500

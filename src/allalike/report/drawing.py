@@ -130,7 +130,7 @@ class Axis(NamedTuple):
 
 
 def _spread(low: float, high: float) -> tuple[float, float]:
-    """Make room around equal values; values beyond drawing have an axis from 0 to 1."""
+    """Return the limits of an axis, with a margin around equal values; 0 to 1 for values that cannot be drawn."""
     if max(abs(low), abs(high)) > _MAX_DRAWN or 0 < max(abs(low), abs(high)) < 1 / _MAX_DRAWN:
         return 0.0, 1.0
     half = 0.0 if high - low > 1e-9 * max(abs(low), abs(high)) else 0.05 * abs(low) or 0.5

@@ -69,7 +69,7 @@ def render(material: Material) -> str:
 
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
-    """Put content and pictures into the template."""
+    """Fill the template with content and pictures."""
     from markupsafe import Markup
 
     template = make_template(read_asset("page.html"))

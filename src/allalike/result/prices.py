@@ -47,7 +47,7 @@ def read_prices(source: Any) -> dict[str, float]:
 
 
 def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
-    """Return the prices of these judges; each must have one, and nobody else may.
+    """Return the prices of these judges; missing prices and prices of others are refused.
 
     >>> find_prices({"bob": 2.0, "ada": 1.0}, ["ada", "bob"])
     array([1., 2.])

@@ -306,7 +306,7 @@ class Result(Framed[Frame]):
     def next_tasks(self, n: int = 10) -> Frame:
         """Return the tasks that one more answer helps most: task, confidence, answers, gain.
 
-        The least sure come first. The gain is by how much an answer of a typical worker is expected to raise the
+        The least certain come first. The gain is by how much an answer of a typical worker is expected to raise the
         probability that the label is right; only auto on classes knows it. Tasks whose truth is known are left out. Ask
         a few per cent of the tasks at a time, `update` the result with the answers, and ask for the next ones.
 

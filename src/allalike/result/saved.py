@@ -201,7 +201,7 @@ def _propose_save(folder: Path) -> str:
 
 
 def find_digest(folder: Path) -> str:
-    """Return a hash of a saved call, to tell whether the result is still the same; empty if there is none."""
+    """Return a hash of the saved call, which shows whether the result was replaced; empty if there is none."""
     path = folder / STATE / _INDEX
     check_own_file(path)
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

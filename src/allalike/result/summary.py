@@ -32,7 +32,7 @@ def name_schema(command: str) -> str:
 
 
 class LabelKind(Section):
-    """What kind of label it is, and how labels are compared and become one."""
+    """The label type, its distance and its aggregation rule."""
 
     name: str
     distance: str = ""
@@ -218,7 +218,7 @@ class SavedGeneration(Section):
 
 
 class MethodName(Section):
-    """What the method is called, and its options."""
+    """The name of the method and its options."""
 
     name: str
     options: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Targets: where results and tables are written, and what of earlier ones may be replaced there."""
+"""Targets: paths of results and tables, and the earlier files that may be replaced."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class _Field(NamedTuple):
         return density
 
     def climb(self) -> tuple[Floats, Floats]:
-        """Go uphill from every answer; return where it ends, and how high that is."""
+        """Climb from every answer to a mode of the density; return modes and densities."""
         place, height = self.points.flatten(), np.empty(self.points.size)
         going = np.arange(len(place))
         for number in range(_MAX_STEPS):
@@ -138,7 +138,7 @@ class _Field(NamedTuple):
         return np.stack([np.where(near, shift / np.where(near, fall, 1.0), towards), PEAK * total])
 
     def around(self, which: Array, place: Floats) -> tuple[Floats, Floats]:
-        """Return how far the answers to the same task are from each of these places, and how much they count there."""
+        """Return the distances of the answers to the same task from each of these points, and their weights there."""
         task = which // self.points.shape[1]
         away = self.points[task]
         away -= place[:, None]

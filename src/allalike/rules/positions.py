@@ -1,4 +1,4 @@
-"""Positions: what enough of the weight says about each position of a text, put together as spans.
+"""Positions: the tag of each position with more than the quorum of the weight, joined into spans.
 
 A position takes the tag with the largest weight of those who cover it with that tag, if this exceeds the quorum. A span
 goes on as long as positions have the same tag, and begins anew where more than half of the weight of the tag begins a

@@ -65,7 +65,7 @@ class Block:
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return len(self.starts)
 
     @cached_property

@@ -1,1 +1,1 @@
-"""The system: memory, processes, progress, bytes, and files that are whole or not there."""
+"""The system: memory, processes, progress, bytes, and atomic files."""

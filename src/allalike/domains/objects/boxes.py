@@ -107,7 +107,7 @@ class Boxes(Objects):
     A label is a list, or a text that is one in JSON. A box is ``[x1, y1, x2, y2]``, perhaps with a class behind it, two
     corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool: ``bbox`` (COCO), ``x1 y1 x2 y2``,
     ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``, and ``class``, ``label``, ``category``,
-    ``category_id`` or ``rectanglelabels``. ``[]`` says that nothing is there. Boxes come back as objects with
+    ``category_id`` or ``rectanglelabels``. ``[]`` means that there are none. Boxes come back as objects with
     ``x1 y1 x2 y2``, their class, and how sure they are.
 
     Parameters

@@ -56,7 +56,7 @@ _LARGEST_NUMBER = 1e150
 
 
 class Known(NamedTuple):
-    """What all objects have in common: their classes in order, and how many numbers say where each is.
+    """The vocabulary of objects: their sorted classes, and the number of coordinates.
 
     Where objects have no class, None is the only one; where there are no objects, there is none.
     """
@@ -214,7 +214,7 @@ class Objects(Marks, Pairwise):
 
     @property
     def _fused(self) -> bool:
-        """Whether a truth is put together from what exceeds the quorum."""
+        """Whether an estimate is composed of the objects that exceed the quorum."""
         return self.rule == "fusion"
 
     @property

@@ -123,7 +123,7 @@ class Points(Objects):
     A label is a list, or a text that is one in JSON. A point is a list of coordinates ``[x, y]``, perhaps with a class
     behind them, ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``,
     ``keypointlabels`` or ``tool``. On one axis it is a number, so that ``[3.2, 7.9]`` are two moments. With ``names``
-    it may also be a row of COCO, ``x, y, v, x, y, v, ...``. ``[]`` says that nothing is there. Points come back as
+    it may also be a row of COCO, ``x, y, v, x, y, v, ...``. ``[]`` means that there are none. Points come back as
     objects with their coordinates, their class, and how sure they are; ``count`` says how many there are.
 
     Parameters

@@ -128,7 +128,7 @@ class Spans(Objects):
     object with ``start`` and ``end`` (or ``start_offset`` and ``end_offset``) and ``class``, ``tag``, ``label``,
     ``type`` or ``labels``. The end is the position behind the last character. Spans may overlap. A whole answer may
     also be one tag for each token, as a list or with space between them: ``O B-PER I-PER`` (IOB, IOB2, BILOU, BIOES);
-    positions are then numbers of tokens. ``[]`` says that nothing is there. Spans come back as objects with ``start``,
+    positions are then numbers of tokens. ``[]`` means that there are none. Spans come back as objects with ``start``,
     ``end``, their ``class``, and how sure they are.
 
     Parameters

@@ -96,12 +96,12 @@ class Ballots:
 
     @property
     def n_items(self) -> int:
-        """How many items each task has."""
+        """The number of items per task."""
         return int(self.part.items.shape[1])
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return self.part.block.n_tasks
 
     def weight_of(self, values: Array) -> Floats:
@@ -142,7 +142,7 @@ class Ballots:
         return margin
 
     def priority(self, tasks: Array) -> npt.NDArray[np.uint64]:
-        """Give each item of these tasks its priority in a draw; the smallest wins."""
+        """Return the priority of each item of these tasks in a draw; the smallest wins."""
         items = self.part.items[tasks]
         return self.ties.priority(self.part.block.task_hash[tasks, None], self.part.item_hash[items], items)
 

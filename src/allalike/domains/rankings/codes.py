@@ -124,7 +124,7 @@ def unpack(codes: Codes) -> Rankings:
 
 
 def add_up(codes: Codes, starts: Array) -> Codes:
-    """Make one code of each group of neighbouring ones: several rankings, in an order independent of that of rows."""
+    """Merge each group of neighbouring codes into one: several rankings, in an order independent of that of rows."""
     listed, bounds = codes.tolist(), [*starts.tolist(), len(codes)]
     groups = (listed[begin:end] for begin, end in pairwise(bounds))
     return pack(_join(sorted(chain.from_iterable(map(_split, group)))) for group in groups)
@@ -139,7 +139,7 @@ def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
 
 
 def fill_gaps(codes: Codes, task: Array, n_tasks: int) -> Codes:
-    """Put the items of a task that a ranking lacks at its end, all at one place, whatever stood there before.
+    """Append the items of a task that a ranking lacks, all tied at one place.
 
     >>> list_numbers(fill_gaps(pack([(0, 1), (2, 0, 1)]), np.array([0, 0]), 1))[0]
     array([ 0,  1, -3,  2,  2,  0,  1])
@@ -170,5 +170,5 @@ def _split(code: bytes) -> list[list[int]]:
 
 
 def _join(rankings: Iterable[list[int]]) -> list[int]:
-    """Put the numbers of single rankings behind each other, with marks between them."""
+    """Concatenate the numbers of single rankings, with marks between them."""
     return [number for ranking in rankings for number in (NEXT, *ranking)][1:]

@@ -45,7 +45,7 @@ _MOST_LISTED = 6  # items whose orders are listed sooner than the programme is r
 
 @voting_rule
 def kemeny(votes: Ballots) -> Ranked:
-    """Take the ranking with the least weighted Kendall tau distance to the answers.
+    """Return the ranking with the least weighted Kendall tau distance to the answers.
 
     It works best of all rules if workers err as Mallows says, with up to 16 items exactly. It fails to be quick
     with many, and to be unique where answers are few.
@@ -60,7 +60,7 @@ def kemeny(votes: Ballots) -> Ranked:
 
 @voting_rule
 def slater(votes: Ballots) -> Ranked:
-    """Take the ranking that contradicts the fewest majorities.
+    """Return the ranking that contradicts the fewest majorities.
 
     It works where majorities are clear. It fails where they are narrow, for one of 51 % counts as much as one of
     all; several orders are then equally good, and one is drawn.
@@ -121,7 +121,7 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
 def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
     """Move one item at a time to where it helps most, from Borda's order, until no move helps.
 
-    Where another order is a move away and as good, the order counts as drawn.
+    If moving one item gives an equally good order, the order counts as drawn.
     """
     check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
     order, drawn = votes.by_score(votes.before.sum(axis=2)).order, np.zeros(votes.n_tasks, np.bool_)
@@ -253,7 +253,7 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
 
 @voting_rule
 def minimax(votes: Ballots) -> Ranked:
-    """Take the ranking that is least wrong in the worst case, if the answers err by as much as they differ.
+    """Return the ranking with the least error in the worst case, if the answers err by as much as they differ.
 
         label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
 

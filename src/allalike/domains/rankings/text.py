@@ -117,7 +117,7 @@ def _read_item(item: Any) -> Any:
 
 
 def sort_items(items: Iterable[Any]) -> list[Any]:
-    """Sort numbers by size and names by letters; names that are whole numbers count as numbers here."""
+    """Sort numbers by size and names alphabetically; names that are whole numbers count as numbers."""
     items = list(items)
     if all(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items):
         return sorted(items, key=int)

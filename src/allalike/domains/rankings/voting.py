@@ -171,7 +171,7 @@ def bucklin(votes: Ballots) -> Ranked:
 
 
 def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the ranking that was given with the largest total weight (Caragiannis, Procaccia and Shah 2014).
+    """Return the answer with the largest total weight (Caragiannis, Procaccia and Shah 2014).
 
     It needs many answers: with few, all rankings differ.
 
@@ -371,7 +371,7 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]
 
 
 class _Odds(NamedTuple):
-    """How probable wins are under some scores, and minus the log likelihood of the comparisons."""
+    """Return the probabilities of wins under some scores, and the negative log likelihood of the comparisons."""
 
     chance: Floats
     surprise: Floats

@@ -72,7 +72,7 @@ class FieldCells:
 
 
 def join_cells(columns: Sequence[Array], filled: Flags) -> Array:
-    """Put the codes of fields side by side, given which are filled: a row per label, a column per field.
+    """Join the codes of fields, given which are filled: a row per label, a column per field.
 
     >>> cells = join_cells([np.array([2, 0]), np.array([0.5, 1.5])], np.array([[True, False], [True, True]]))
     >>> codes_of(cells, 1), filled_in(cells)
@@ -193,7 +193,7 @@ class RecordKernels(Kernels):
         return np.minimum(distance ** (1 / kernels.domain.power) / unit, 1.0) if unit else distance
 
     def _each(self, block: Block) -> Iterator[tuple[int, Kernels, FieldBlock, Block]]:
-        """Yield each field that somebody filled: its number, its kernels, and its block."""
+        """Yield each field with answers: its number, its kernels, and its block."""
         for number, (kernels, part) in enumerate(zip(self.fields, block[FieldCells].fields, strict=True)):
             if kernels is not None and part is not None:
                 yield number, kernels, part, part.among(block)

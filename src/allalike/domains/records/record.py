@@ -150,7 +150,7 @@ class Record(Domain):
 
     @property
     def is_open(self) -> bool:
-        """Whether the kind of a field is still to be guessed."""
+        """Whether the label type of a field is still to be detected."""
         return not self.fields or any(kind is None for _, kind in self.fields)
 
     @property
@@ -405,7 +405,7 @@ class RecordEncoding(Encoding):
         return self.kernels.shared(left, right)
 
     def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
-        """Put known truths in place, field by field; a field that is not known stays as it was found."""
+        """Insert gold labels field by field; fields without gold keep their estimates."""
         label, sure = found["label"].copy(), found["sure"].copy()
         filled = filled_in(label)
         for number, rows, _, codes in self.each_cell(truths):
@@ -430,7 +430,7 @@ class RecordEncoding(Encoding):
         return {"answers": np.stack([block.per_worker(column) for column in filled.T], axis=1)}
 
     def join(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
-        """Put the labels of all fields side by side; ``find`` returns the results in the block of a field."""
+        """Join the labels of all fields; ``find`` returns the results in the block of a field."""
         return describe_decision(*decide_fields(block, find))
 
 

@@ -98,12 +98,12 @@ class MemoryBudget:
 
     @property
     def free(self) -> int:
-        """How many bytes are left, or a little."""
+        """The bytes that are left, or a minimum."""
         return max(_LITTLE_BYTES, self.most - used_memory())
 
     @property
     def shard_bytes(self) -> int:
-        """How many bytes of rows make a shard."""
+        """The bytes of rows per shard."""
         return min(_MAX_SHARD_BYTES, self.work // _MEMORY_PER_SHARD_BYTE)
 
     def block_answers(self, n_workers: int, n_labels: int) -> int:
@@ -333,12 +333,12 @@ class DiskRun(Run):
 
     @property
     def free_memory(self) -> int:
-        """How many bytes may be taken: what the limit leaves, or a little."""
+        """The bytes that may be allocated: those that the limit leaves, or a minimum."""
         return min(super().free_memory, self.budget.free)
 
     @property
     def n_processes(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return self.shards.processes.number
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
@@ -402,7 +402,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class DiskTable(TaskTable):
-    """What a kernel found for each task, in files; ``wide`` if tasks are whole numbers of different widths."""
+    """The results of a kernel per task, in files; ``wide`` if tasks are whole numbers of different widths."""
 
     space: Workspace
     parts: list[Ranges]
@@ -417,7 +417,7 @@ class DiskTable(TaskTable):
         return sum(part.totals[name][1] for part in self.parts)
 
     def pieces(self) -> Iterator[Piece]:
-        """Put the tasks in order, range by range."""
+        """Sort the tasks, range by range."""
         for number in range(len(self.parts[0].ends)):
             pieces = [part.read(number) for part in self.parts]
             filled = [piece for piece in pieces if len(piece.tasks)]

@@ -40,7 +40,7 @@ class Rows:
         self._slices: list[Any] = []
 
     def append(self, batch: Any) -> None:
-        """Put a batch of records behind the others."""
+        """Append a batch of records."""
         self._slices.append(batch)
         if len(self._slices) == _MAX_SLICES:
             self._joined += pa.Table.from_batches(self._slices).combine_chunks().to_batches()
@@ -51,7 +51,7 @@ class Rows:
         return pa.Table.from_batches([*self._joined, *self._slices], schema)
 
     def clear(self) -> None:
-        """Let all rows go."""
+        """Release all rows."""
         self._joined, self._slices = [], []
 
 
@@ -70,7 +70,7 @@ class Partitions:
 
     @property
     def n_partitions(self) -> int:
-        """How many partitions have rows."""
+        """The number of partitions with rows."""
         return len(self.parts)
 
     def columns(self, number: int) -> tuple[Column, Column, Column]:
@@ -122,7 +122,7 @@ class Partitions:
 
 
 def append(part: Path | Rows, batch: Any) -> None:
-    """Put a batch of records behind those that a partition has."""
+    """Append a batch of records to a partition."""
     if isinstance(part, Rows):
         part.append(batch)
         return

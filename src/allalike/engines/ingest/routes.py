@@ -123,7 +123,7 @@ def _clear(folder: Path | None) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is written: whether task ids of text files are whole numbers, and the form and domain of labels."""
+    """Whether task ids of text files are whole numbers, and the form and domain of labels."""
 
     whole_tasks: bool = True
     labels: str = "codes"

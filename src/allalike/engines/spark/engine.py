@@ -174,7 +174,7 @@ class SparkRun(Run):
 
     @property
     def pair_memory(self) -> int:
-        """How many bytes pairs may take, so that the driver can receive the sums of some partitions at once."""
+        """The bytes that sums of pairs may take, so that the driver can receive those of several partitions at once."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
     def counted(self, gold: Gold | None) -> SparkRun:
@@ -246,7 +246,7 @@ class SparkRun(Run):
 
 
 class SparkTable(TaskTable):
-    """What a kernel found for each task, which stays on the executors, and what it sums to."""
+    """The results of a kernel per task, which stay on the executors, and their sums."""
 
     def __init__(self, run: SparkRun, kernel: Kernel, params: tuple[Floats, ...]) -> None:
         self._cuts = run.cuts

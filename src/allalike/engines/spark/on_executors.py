@@ -1,4 +1,4 @@
-"""What the executors of Spark do: functions of the records of one partition.
+"""Functions that the executors of Spark apply to the records of one partition.
 
 A record is a pair of the number of a partition and what belongs there. An error that the user can understand is a
 record too: whoever comes across it hands it on, and it is raised where the run was started.
@@ -128,7 +128,7 @@ def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 
 @_as_records
 def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Make shards of the rows of some partitions."""
+    """Convert the rows of some partitions into shards."""
     facts, n_partitions, encoding, truths, duplicates = _unpickle(sent.value)
     for chunks in _group_chunks(records, n_partitions):
         columns = read_chunks(chunks, facts)
@@ -295,7 +295,7 @@ def get_pieces(records: Records) -> Iterator[Record]:
 
 @_as_records
 def put_in_order(records: Records) -> Iterator[Record]:
-    """Make one piece, in order, of all pieces of a range."""
+    """Join the pieces of a range in order."""
     parts = [unpack(part) for part in unwrap(records)]
     if parts:
         yield 0, pack(in_order(parts))

@@ -49,7 +49,7 @@ _HALF_BITS = np.uint64(32)
 
 @dataclass(frozen=True)
 class Plan:
-    """How rows are read, and to how many partitions they go."""
+    """The options for reading rows, and the number of partitions."""
 
     text: bool = False
     compared: Columns | None = None
@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def label_text(self) -> bool:
-        """Whether labels are strings as in a text file."""
+        """Whether labels are strings, as in a text file."""
         return self.text or bool(self.cleaning.label_map)
 
 
@@ -266,7 +266,7 @@ def _serialize(batch: pa.RecordBatch) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class InputFacts:
-    """What is true of all rows; ``before`` is the number of rows ahead of each input."""
+    """Facts about all rows; ``before`` is the number of rows ahead of each input."""
 
     n_read: int
     n_kept: int
@@ -282,7 +282,7 @@ class InputFacts:
 
 
 def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
-    """Put together what is known of all inputs."""
+    """Merge the facts about all inputs."""
     known = []
     workers = Vocabulary()
     for digest in digests:

@@ -74,7 +74,7 @@ def find_session(session: Any, master: str | None) -> SparkSession:
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Let PySpark not warn on pandas 3, none of which is used here."""
+    """Suppress PySpark's warning about pandas 3, which is not used here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -99,7 +99,7 @@ def find_java() -> str:
 
 @contextmanager
 def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
-    """Say in a sentence why Spark gave up; of a context it is known whether it was stopped."""
+    """Describe in a sentence why Spark failed; a context tells whether it was stopped."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
@@ -137,7 +137,7 @@ def _is_stopped(context: SparkContext) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let an interrupt or an exit end what Spark runs, also if something else fails on the way because of it.
+    """Cancel Spark's jobs on an interrupt or exit, also if another error follows from it.
 
     After an interrupt Py4J can go on. After an exit it would wait for the answer to what was under way, and so an exit
     that SIGTERM asks for comes to it as an interrupt.

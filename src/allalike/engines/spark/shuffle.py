@@ -109,7 +109,7 @@ class ShuffledRows:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What was guessed about columns, and how many rows were dropped."""
+        """The detected columns, and the number of dropped rows."""
         guessed = {"columns": self.source.guessed} if self.source.guessed else {}
         return {"guessed": guessed, **self.facts.dropped.notes(self.facts.n_read)}
 

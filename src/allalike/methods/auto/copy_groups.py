@@ -32,7 +32,7 @@ Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and
 them. A task is clear if two others answered it, members depart with labels that no other gave, and workers are copies
 if joint is at least 0.4 departs, 2 % of the clear tasks, and five, unless they look like experts: where two of them
 depart together, with F the mean distance of their label to the others and O that of the others to each other, experts
-are closer to the others than these are to each other, and the mean of F / (F + O) is below 0.45. Uninformative workers
+are closer to the others than these are to each other, and the mean of F / (F + O) is below 0.4. Uninformative workers
 are in no group.
 
 A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
@@ -82,7 +82,7 @@ _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multip
 _JOINT, _JOINT_OPEN = 0.8, 0.4  # of the departures: of classes, of open labels
 _OFTEN, _FEWEST = 0.02, 5.0  # of the clear tasks, and of all
 _MIN_OTHERS = 2.0  # answers of others to a clear task of open labels
-_EXPERTS = 0.45  # mean of F / (F + O) of open labels, below which members are experts
+_EXPERTS = 0.4  # mean of F / (F + O) of open labels, below which members are experts
 _IDENTICAL = 0.97
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _EPS = 1e-9

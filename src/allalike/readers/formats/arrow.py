@@ -150,7 +150,7 @@ class Extent:
 
     @property
     def is_small(self) -> bool:
-        """Whether values take so few bytes that they are stored as a dictionary, and best read as one."""
+        """Whether values take so few bytes that they must be dictionary-encoded, and are best read so."""
         return self.packed < _MAX_COMPACT_BYTES * self.values
 
 

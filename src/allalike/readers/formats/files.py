@@ -17,7 +17,7 @@ MANIFEST = "manifest.csv"  # of a folder of masks
 
 
 class ReadOptions(TypedDict, total=False):
-    """How answers are read, as documented by `allalike.read`: functions of answers take these as keywords.
+    """Read options, as documented by `allalike.read`: functions of answers take these as keywords.
 
     The usual values, and what they may be, are those of `Scan` and of `Files`.
     """
@@ -56,7 +56,7 @@ def _check_encoding(value: Any, name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Files(Options):
-    """How files are to be read; the parameters are those of `allalike.read`.
+    """Options for reading files; the parameters are those of `allalike.read`.
 
     ``golden`` is for exports whose tool marks gold labels: what is marked is no answer then, but known.
     """

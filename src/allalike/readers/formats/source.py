@@ -47,7 +47,7 @@ def texts(column: Column) -> list[str]:
 
 
 def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
-    """Put parts of a column together; where their types differ they are refused, or ``mixed`` in a list of objects."""
+    """Join parts of a column; parts of different types are refused, or joined as a list of objects if ``mixed``."""
     parts = [ready(part) for part in parts]
     if all(isinstance(part, list) for part in parts):
         return [value for part in parts for value in part]
@@ -282,7 +282,7 @@ def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: An
 
 
 def join(tables: Sequence[Source]) -> Source:
-    """Put tables with the same columns one below the other."""
+    """Concatenate tables with the same columns."""
     if len(tables) == 1:
         return tables[0]
     common = set.intersection(*(set(table.names) for table in tables))

@@ -410,7 +410,7 @@ class _Text:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Let Python's reader take fields as long as Arrow does."""
+    """Allow Python's reader fields as long as Arrow's."""
     before = csv.field_size_limit(MAX_FIELD_BYTES)
     try:
         yield

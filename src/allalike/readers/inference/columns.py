@@ -106,7 +106,7 @@ def _expand(table: Source, chosen: Mapping[str, str]) -> Source:
 
 
 def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Take the columns that names suggest unless their content is impossible, or the best candidate; or ask."""
+    """Return the columns that names suggest unless their content is impossible, else the best candidate; or ask."""
     by_name: dict[str, str] = {}
     unclear, structure = "", 0.0
     try:
@@ -330,7 +330,7 @@ def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> floa
 
 
 def _rate_names(columns: Mapping[str, str]) -> float:
-    """Rate names for their roles, and against them if they suit another role better."""
+    """Score names by role; a name that suits another role better gets a negative score."""
     rate = 0.0
     for role, name in columns.items():
         own, other = rate_name(name, role), max(rate_name(name, each) for each in SYNONYMS if each != role)
@@ -396,7 +396,7 @@ def _propose_matrix(table: Source, matrix: Matrix) -> tuple[list[Proposal], str]
 
 
 def _find_task_of_files(table: Source) -> str:
-    """Return the column that is a task if each file is a worker: each has it once, and the files share values."""
+    """Return the column that is the task if each file is a worker: unique within a file, and shared between files."""
     if len(table.parts) < 2:
         return ""
     samples = [TableSample(part.sample(_MAX_FILE_ROWS)) for part in table.parts[:_MAX_FILES]]

@@ -279,7 +279,7 @@ def _read_moments(labels: _Labels) -> Domain | None:
 
 
 def _take_dates(labels: _Labels, domain: Domain) -> Domain:
-    """Take dates that hardly recur as moments, which are near or far; ask about others."""
+    """Return dates for labels that hardly recur; ask about others."""
     n_values = labels.column.n_distinct()
     if n_values > labels.answers / 2:
         return domain
@@ -475,7 +475,7 @@ def _read_orders(labels: _Labels) -> Domain | None:
 
 
 def _read_classes_or_texts(labels: _Labels) -> Domain:
-    """Take labels that recur as classes and long ones as texts; ask about others."""
+    """Return classes for labels that recur and texts for long ones; ask about others."""
     values, answers, example = labels.values, labels.answers, f"{str(labels.column.factors[1][0])[:60]!r}"
     if labels.column.text and (odd := labels.column.text_among_numbers()) is not None:
         texts = [value for value in values if not reads_as_number(value)]

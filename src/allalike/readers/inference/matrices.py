@@ -32,7 +32,7 @@ _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "tr
 
 @dataclass(frozen=True)
 class Matrix:
-    """What the rows of a matrix are (tasks or workers), whether names say so, and which columns are its cells.
+    """The rows of a matrix (tasks or workers), whether names say so, and the columns of its cells.
 
     ``alone`` is false for a matrix of two columns beside others that do not belong to it.
     """

@@ -66,7 +66,7 @@ def split_label(table: Source, chosen: Mapping[str, str]) -> list[str]:
 
 
 def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Put one column in the place of several that are a label together.
+    """Replace several columns that form a label by one.
 
     They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
     ``p_cat p_dog p_owl`` whose rows add up to 1.
@@ -171,7 +171,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Make an answer of the rows of a worker and a task, where each row is an object.
+    """Join the rows of a worker and a task, each of which is an object, into an answer.
 
     The columns that say where an object is, and perhaps its class, are named together as the label, such as
     ``x1 y1 x2 y2 class``, or are recognised by the names that tools give them. A row in which all of them are blank
@@ -207,7 +207,7 @@ def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | No
 
 
 def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: Sequence[str]) -> dict[str, Column]:
-    """Put the objects of each worker and task into a list."""
+    """Collect the objects of each worker and task in a list."""
     ids = {role: table.column(role, columns[name]) for role, name in picked.items()}
     for column in ids.values():
         check_ids(column)
@@ -298,7 +298,7 @@ def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
 
 
 def _fill(column: Any) -> Any:
-    """Put the value above into blank cells."""
+    """Fill blank cells with the value above."""
     kept = pc.if_else(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(column)), 0), None, column)
     return pc.fill_null_forward(kept).fill_null("")
 
@@ -361,7 +361,7 @@ def combine(table: Source, fields: Sequence[str]) -> tuple[Source, str]:
 
 
 def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None, *_: Any) -> Source:
-    """Make records with a field for each scale, where tasks have scales of their own, such as questions of a survey.
+    """Convert labels into records with a field per scale, for tasks with scales of their own such as survey questions.
 
     "Agree" and "Sometimes" are no two classes of one question. So a label fills the field of its scale and no other:
     labels of different scales are never compared, each scale has a label type of its own, and a worker has one weight
@@ -430,7 +430,7 @@ def _make_ratings(ratings: Mapping[str, int]) -> Domain:
 
 
 def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
-    """Say which scales there are."""
+    """Describe the scales."""
     shown = [f"{name} ({f'{count} questions, ' if count > 1 else ''}{kind})" for kind, name, count in scales[:_SHOWN]]
     rest = Counter(kind for kind, *_ in scales[_SHOWN:])
     more = f" and {rest.total()} more ({', '.join(f'{count} {kind}' for kind, count in rest.items())})" if rest else ""
@@ -438,7 +438,7 @@ def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
 
 
 def _describe_codes(kinds: Mapping[str, Domain], excluded: Sequence[str]) -> list[str]:
-    """Say which labels mean no answer, and which whole numbers are ratings, with what to do if they are codes."""
+    """Describe the labels that mean no answer, and the whole numbers that are ratings, with a remedy."""
     names = [name for name, kind in kinds.items() if spell_domain(kind) == "ordinal"]
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     says = [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them:"] if excluded else []

@@ -55,7 +55,7 @@ _ONE_TASK = (
 
 
 class Columns(NamedTuple):
-    """The names of the columns of two items, and of the better of them."""
+    """The columns of two items and of the winner."""
 
     left: str
     right: str

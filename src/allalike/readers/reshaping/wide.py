@@ -131,7 +131,7 @@ def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], fi
 
 
 def _join(parts: Sequence[Any]) -> Any:
-    """Put the columns of a matrix one below the other."""
+    """Stack the columns of a matrix."""
     if any(isinstance(part, list) for part in parts):
         return [value for part in parts for value in cells(part)]
     parts = [part for part in parts if len(part)]

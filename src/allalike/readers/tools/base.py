@@ -1,4 +1,4 @@
-"""What the readers of tools share: checked JSON values, the beginning of a file, and the definition of a tool."""
+"""Shared code of tool readers: checked JSON values, the beginning of a file, and the definition of a tool."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def _close_brackets(text: str) -> str:
 
 @dataclass(frozen=True)
 class Original:
-    """What was shown in a task, as far as an export contains it."""
+    """The content that a task showed, as far as the export contains it."""
 
     record: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None

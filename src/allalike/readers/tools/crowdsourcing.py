@@ -59,7 +59,7 @@ def mturk(sheet: Sheet) -> Roles:
 
 
 def _unpack_forms(sheet: Sheet) -> None:
-    """Put every field of a form that came as JSON in a column of its own, as other forms have them."""
+    """Put every field of a JSON form into a column of its own."""
     packed = sheet.find("Answer.taskAnswers")
     if packed is None:
         return
@@ -86,7 +86,7 @@ def _flatten(value: Any, path: str, fields: dict[str, str]) -> None:
 
 
 def _merge_choices(sheet: Sheet, questions: list[str]) -> list[str]:
-    """Make one column of the options of each question, and sets of cells with several choices; return the questions."""
+    """Join the options of each question into one column, with sets for several choices; return the questions."""
     groups: dict[str, list[str]] = {}
     for name in questions:
         stem, _, option = name.rpartition(".")

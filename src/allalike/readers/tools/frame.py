@@ -264,7 +264,7 @@ class Export:
 
     @property
     def by_file(self) -> bool:
-        """Whether the name of a file is the worker, whatever its records contain."""
+        """Whether the file name is the worker, independently of the records."""
         return self.files.worker_from == "filename"
 
     @property
@@ -434,7 +434,7 @@ class Export:
 
 
 def _unify(answers: list[Answer], gold: list[Answer]) -> None:
-    """Make choices classes or sets, and ids of one type."""
+    """Convert choices into classes or sets, and ids into one type."""
     both = [*answers, *gold]
     chosen = [each.label for each in both if isinstance(each.label, tuple)]
     single = all(len(set(label)) == 1 for label in chosen)

@@ -129,7 +129,7 @@ class Sheet:
             self.keep(rows)
 
     def stack(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """Make one column of each group, one part below the other, and repeat the other columns for each part."""
+        """Stack each group of columns into one, and repeat the other columns for each part."""
         n_parts = len(next(iter(groups.values())))
         stacked = {}
         for name, parts in groups.items():
@@ -141,7 +141,7 @@ class Sheet:
         self.columns = {name: self.cells(name) * n_parts for name in self.columns if name not in gone} | stacked
 
     def join_units(self, worker: str, task: str, inputs: Sequence[str]) -> None:
-        """Give tasks with the same inputs the same id, where no task has two workers but the same inputs have."""
+        """Give tasks with the same inputs the same id if no task has two workers but the same inputs have."""
         ids, workers, units = self.cells(task), self.cells(worker), self.rows(inputs)
         if not inputs or _are_shared(ids, workers) or not _are_shared(units, workers):
             return

@@ -123,7 +123,7 @@ def _read_extracts(sheet: Sheet) -> list[str]:
 
 
 def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str]:
-    """Give every task of the workflow a column of its own, where rows belong to several; return the columns."""
+    """Give every task of the workflow its own column if rows belong to several; return the columns."""
     answers = [None if is_blank(answer) else answer for answer in answers]
     tasks = sheet.cells("task") if "task" in sheet.columns else []
     if len(set(tasks)) < 2:
@@ -140,7 +140,7 @@ def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str
 
 
 def _unpack(sheet: Sheet, task: str) -> list[str]:
-    """Put the answers to every task of the workflow in a column of its own; return these columns."""
+    """Put the answers to each task of the workflow into a column; return these columns."""
     cells = sheet.cells("annotations")
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
