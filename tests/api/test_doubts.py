@@ -97,7 +97,7 @@ def test_nonsense_stops_the_program_which_says_how_to_go_on(words: str, command:
     done = call(*typed, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
-    assert done.stderr.splitlines()[-1].endswith("UA --force")
+    assert done.stderr.splitlines()[-2].endswith("UA --force")
     assert "'my answers.csv'" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["my answers.csv"]
     done = call(*typed, "--force", folder=tmp_path)

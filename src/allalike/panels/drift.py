@@ -33,7 +33,7 @@ from allalike._core.system.tables import unguard_text
 from allalike.domains import Encoding
 from allalike.engines import Run, TaskTable
 from allalike.errors import InputError
-from allalike.panels.summary import MAX_NAMED, Drift, Interval, JudgeChange, PanelSummary, Rate, RateChange
+from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, Drift, JudgeChange, PanelSummary, Rate, RateChange
 from allalike.panels.verdicts import Marks, Statistics, divide, find_mean_limits, sample_block
 from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
 from allalike.result.summary import LabelKind
@@ -96,8 +96,6 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
         summary = msgspec.convert(read_summary(place), _SavedSummary)
         path = next(place / name for name in _KEPT_FILES if name in summary.files)
         check_own_file(path)
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str, na_filter=False)
-        table = table[_KEPT].astype(str).astype(object)
     except StopIteration:
         raise InputError(
             f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept."
@@ -109,6 +107,11 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
             f"{place / SUMMARY} is not the summary of a panel of this version. Run 'allalike jury' on its files again,"
             " or name another folder."
         ) from None
+    try:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str, na_filter=False)
+        table = table[_KEPT].astype(str).astype(object)
+    except (OSError, ValueError, KeyError):
+        raise InputError(f"{path} cannot be read. Run 'allalike jury' on its files again.") from None
     table = table.map(unguard_text) if summary.safe_csv else table
     return Earlier(str(folder), table, summary.domain.name, summary.panel.rate)
 
@@ -306,10 +309,12 @@ def compare_rates(then: Rate, now: Rate) -> RateChange:
     """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER)."""
     if sorted(map(str, then.positive)) != sorted(map(str, now.positive)):
         return RateChange(other_positive=then.positive)
-    sides = [Interval(estimate=rate.estimate, ci_low=rate.ci_low, ci_high=rate.ci_high) for rate in (then, now)]
+    sides = [
+        ConfidenceInterval(estimate=rate.estimate, ci_low=rate.ci_low, ci_high=rate.ci_high) for rate in (then, now)
+    ]
     (before, low, high), (after, below, above) = (np.array(msgspec.structs.astuple(side), float) for side in sides)
     change = float(after - before)
-    difference = Interval(
+    difference = ConfidenceInterval(
         estimate=change,
         ci_low=change - math.hypot(after - below, high - before),
         ci_high=change + math.hypot(above - after, before - low),

@@ -11,9 +11,9 @@ import msgspec
 from allalike._core.words import count
 from allalike.panels.summary import (
     AnnotatorTest,
+    ConfidenceInterval,
     Drift,
     GroupRate,
-    Interval,
     JudgeChange,
     JudgeInterval,
     OrderCounts,
@@ -92,7 +92,7 @@ def _percents(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-def _interval(interval: Interval | GroupRate) -> str:
+def _interval(interval: ConfidenceInterval | GroupRate) -> str:
     return f"{100 * (interval.ci_low or 0):.1f} to {_percents(interval.ci_high)}"
 
 

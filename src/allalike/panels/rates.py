@@ -48,7 +48,7 @@ from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
-from allalike.panels.summary import MAX_NAMED, GroupRate, Interval, MeanScore, Rate
+from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, GroupRate, MeanScore, Rate
 from allalike.panels.verdicts import NORMAL, Marks, Statistics, divide
 
 NEGATIVE, POSITIVE = 0, 1  # verdicts
@@ -71,9 +71,9 @@ class Estimate(NamedTuple):
     ci_high: float
 
     @property
-    def fact(self) -> Interval:
+    def fact(self) -> ConfidenceInterval:
         """The same as a fact of the summary."""
-        return Interval(**self._asdict())
+        return ConfidenceInterval(**self._asdict())
 
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)

@@ -16,7 +16,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Facts that belong together; those that are None by default are left out of the JSON."""
 
 
-class Interval(PanelFacts, frozen=True):
+class ConfidenceInterval(PanelFacts, frozen=True):
     """An estimate with its 95 % confidence interval."""
 
     estimate: Number
@@ -172,7 +172,7 @@ class GroupRate(msgspec.Struct, frozen=True):
     estimated_from: str
 
 
-class Rate(Interval, frozen=True):
+class Rate(ConfidenceInterval, frozen=True):
     """Share of positive tasks, with its 95 % confidence interval, and the share that the panel calls positive."""
 
     positive: tuple[Any, ...]
@@ -182,22 +182,22 @@ class Rate(Interval, frozen=True):
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: Interval
-    rogan_gladen: Interval
+    double_sampling: ConfidenceInterval
+    rogan_gladen: ConfidenceInterval
     misfit: bool
-    prediction_powered: Interval | None = None
+    prediction_powered: ConfidenceInterval | None = None
     inferred: bool = False
     by: str | None = None
     groups: tuple[GroupRate, ...] | None = None
 
 
-class MeanScore(Interval, frozen=True):
+class MeanScore(ConfidenceInterval, frozen=True):
     """Mean of all labels by PPI++ with its 95 % confidence interval, and the means of verdicts and of gold labels."""
 
     known: int
     apparent: float
     power: float
-    gold_only: Interval
+    gold_only: ConfidenceInterval
 
 
 class JudgeChange(PanelFacts, frozen=True):
@@ -218,9 +218,9 @@ class JudgeChange(PanelFacts, frozen=True):
 class RateChange(PanelFacts, frozen=True):
     """Earlier and present rate, or the labels of the earlier one if they are others."""
 
-    before: Interval | None = None
-    now: Interval | None = None
-    difference: Interval | None = None
+    before: ConfidenceInterval | None = None
+    now: ConfidenceInterval | None = None
+    difference: ConfidenceInterval | None = None
     other_positive: tuple[Any, ...] | None = None
 
 

@@ -230,7 +230,7 @@ class ClassVerdicts(_Verdicts):
         return np.asarray(np.arange(self.probability.shape[1]) == label[:, None], np.float64)
 
 
-class Decision(NamedTuple):
+class Verdict(NamedTuple):
     """Labels of some of the tasks, and their expected squared distance to the truth."""
 
     label: Array
@@ -274,18 +274,18 @@ class ScoreVerdicts(_Verdicts):
         return "rmse" if self.run.domain.power == _SQUARE else "distance"
 
     @cached_property
-    def panel(self) -> Decision:
+    def panel(self) -> Verdict:
         """The verdicts of the whole panel."""
-        return Decision(self.decide(range(self.n_judges)).label)
+        return Verdict(self.decide(range(self.n_judges)).label)
 
     @cached_property
-    def target(self) -> Decision:
+    def target(self) -> Verdict:
         """Gold labels if there are enough, else the verdicts of the whole panel, whose own error is added.
 
         It is the square of the standard error of a number, as far as it is known.
         """
         if self.by_gold:
-            return Decision(self.block.gold_label)
+            return Verdict(self.block.gold_label)
         has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric and self.unit == "rmse"
         error = self.decide(range(self.n_judges)).error if has_error else np.zeros(self.block.n_tasks)
         return self.panel._replace(error=error)
@@ -316,7 +316,7 @@ class ScoreVerdicts(_Verdicts):
         """Per task: the worth of the verdict of the whole panel."""
         return self.worth(range(self.n_judges))
 
-    def decide(self, members: Sequence[int]) -> Decision:
+    def decide(self, members: Sequence[int]) -> Verdict:
         """Return the verdicts of some of the judges, corrected by gold labels, on the tasks that one answered."""
         found = self.decide_uncorrected(members)
         label, fold = found.label, self.task_hash[found.tasks] % np.uint64(_FOLDS)
@@ -324,7 +324,7 @@ class ScoreVerdicts(_Verdicts):
             label = np.where(fold == number, correction.bend(label), label)
         return found._replace(label=label)
 
-    def decide_uncorrected(self, members: Sequence[int]) -> Decision:
+    def decide_uncorrected(self, members: Sequence[int]) -> Verdict:
         """Return the same as without gold labels."""
         rows = np.flatnonzero(np.isin(self.block.worker, members))
         tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
@@ -335,9 +335,9 @@ class ScoreVerdicts(_Verdicts):
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
         found = decide(self.run.encoding.prepare(block), weight, *more)
         error = np.nan_to_num(np.square(found["error"])) if "error" in found else 0.0
-        return Decision(found["label"], tasks, error)
+        return Verdict(found["label"], tasks, error)
 
-    def compare(self, found: Decision, target: Decision) -> Floats:
+    def compare(self, found: Verdict, target: Verdict) -> Floats:
         """Return, per task, the worth by the distance to a target; a task without an answer is a guess."""
         distance, more = np.full(self.block.n_tasks, self.guess), np.broadcast_to(target.error, self.block.n_tasks)
         apart = self.run.kernels.distance_between(found.label, target.label[found.tasks]) + more[found.tasks]

@@ -283,25 +283,6 @@ def _sort_majorities(votes: Ballots) -> tuple[Array, ...]:
     return tuple(np.take_along_axis(values, order, axis=1).T for values in columns)
 
 
-# Bradley-Terry: each item has a strength, and wins against another in proportion to both.
-#
-#     P(a beats b) = p_a / (p_a + p_b) = 1 / (1 + exp(s_b - s_a)),        s = log p
-#
-# The scores s are those under which the weighted comparisons are most probable (Zermelo 1929, Bradley and Terry 1952).
-# With n_ab the weighted number of times that a was preferred to b, of which a tie is half a time for either, they
-# maximise the concave function
-#
-#     sum over a, b of  n_ab log P(a beats b),
-#
-# by Newton's method, until no score moves by more than 1e-9. Zermelo's iteration, the MM algorithm of Hunter (2004),
-# has the same limit, but takes thousands of rounds where few comparisons connect the items.
-#
-# An item that always wins would be infinitely strong. So either item of each pair that was compared is given a tenth of
-# a win beforehand. Only differences of scores mean something: the mean over items that are connected by comparisons is
-# 0, and scores of items that are not cannot be compared with each other. The standard errors come from the information
-# that the comparisons hold, for scores with that mean; they ignore that errors of workers may be correlated.
-
-
 RIDGE = 0.1  # wins for either item of each pair that was compared
 _TOLERANCE = 1e-9
 _MAX_ROUNDS, _MAX_HALVINGS = 100, 30
@@ -312,6 +293,14 @@ _DIGITS = 6  # of scores that separate items, for the iteration stops before the
 
 def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Sort the items by their strengths, under which the comparisons are most probable (Bradley and Terry 1952).
+
+        P(a beats b) = p_a / (p_a + p_b) = 1 / (1 + exp(s_b - s_a)),        s = log p
+
+    With n_ab the weighted number of times that a was preferred to b (a tie is half a time for either), the scores
+    s maximise the concave function sum over a, b of n_ab log P(a beats b), by Newton's method, until no score moves by
+    more than 1e-9. Either item of each pair that was compared is given a tenth of a win beforehand, so that no item is
+    infinitely strong. The mean score of items that are connected by comparisons is 0. Standard errors come from the
+    information in the comparisons, and ignore that errors of workers may be correlated.
 
     It works for comparisons of many items with few answers for each pair. It fails where preferences go in circles, and
     where some items were never compared with the others, not even through third ones: their scores have no common zero.

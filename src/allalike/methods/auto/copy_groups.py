@@ -321,13 +321,7 @@ class JointErrors:
     squares: float
 
     def show_copies(self, *, open_labels: bool = False) -> bool:
-        """Return whether the members copy, and are not only accurate.
-
-        >>> JointErrors(clear=100, departs=10, joint=9, shared=100, same=99, gain=0, squares=0).show_copies()
-        True
-        >>> JointErrors(clear=100, departs=10, joint=2, shared=100, same=99, gain=0, squares=0).show_copies()
-        False
-        """
+        """Return whether the members copy, and are not only accurate."""
         share = _JOINT_OPEN if open_labels else _JOINT
         if self.joint < max(share * self.departs, _OFTEN * self.clear, _FEWEST):
             return False
@@ -348,13 +342,7 @@ def _count_joint_errors(run: Run, number: Workers, *, open_labels: bool = False)
 
 
 def joint_error_sums(block: Block, member: Floats, *, open_labels: bool = False) -> dict[str, Floats]:
-    """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> labels = np.array([[0, 1, 1], [0, 1, 1], [0, 0, 1], [0, 0, 1], [0, 0, 1]])
-    >>> joint_error_sums(Block.of(labels), np.array([0.0, 0, -1, -1, -1]))["sums"][0, :5]
-    array([3., 1., 1., 3., 3.])
-    """
+    """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups."""
     sums = np.zeros((block.n_workers, 7))
     several = block.per_task((member >= 0).astype(np.float64).take(block.worker)) > 1
     if not several.any():
@@ -455,13 +443,7 @@ def _compare_with_others(block: Block, member: Floats, *, kernels: Kernels) -> d
 
 
 def collapse(run: Run, groups: CopyGroups) -> Run:
-    """Return a run in which each group answers as its first worker, and once per task.
-
-    >>> import allalike
-    >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
-    >>> collapse(run, CopyGroups(np.array([0, 0, 2]))).answer_counts
-    array([1, 0, 1])
-    """
+    """Return a run in which each group answers as its first worker, and once per task."""
     if not groups.has_copies:
         return run
     return _change(run, partial(collapse_and_prepare, number=groups.number, encoding=run.encoding))
