@@ -1,4 +1,4 @@
-"""Pages of the textbook: one for each kind of label, method, rule and engine, made of their docstrings.
+"""Pages of the textbook: one for each label type, method, rule and engine, made of their docstrings.
 
 A page has what the module says (the formula, where it comes from, when it works and when it fails), what the class or
 the function says, its options with their defaults, and the examples that a user could type. Nothing is written twice,
@@ -49,7 +49,7 @@ def link_rows(markdown: str, folder: str, names: Iterable[str]) -> str:
 
 
 def domain_pages() -> dict[str, str]:
-    """Return the page of each kind of label."""
+    """Return the page of each label type."""
     return {page_of("domains", name): _domain(domain) for name, domain in allalike.DOMAINS.items()}
 
 
@@ -85,7 +85,7 @@ def _engine(name: str, engine: type[allalike.Engine]) -> str:
 
 
 def rules_by_function() -> dict[str, dict[Decide, list[str]]]:
-    """Return each rule's functions, and of each the kinds of label that have it."""
+    """Return each rule's functions, and of each the label types that have it."""
     found: dict[str, dict[Decide, list[str]]] = {}
     for name, rules in allalike.RULES.items():
         for domain, rule in rules.items():
@@ -103,7 +103,7 @@ def rule_pages() -> dict[str, str]:
         for decide, domains in functions.items()
     ]
     table = "\n".join(["| rule | of | what it does |", "| --- | --- | --- |", *rows])
-    lead = "A rule makes one label of a task's weighted labels; of another kind of label, in another way."
+    lead = "A rule aggregates the weighted labels of a task."
     return {
         "rules/index.md": f"# Rules\n\n{lead}\n\n{table}\n",
         **{page_of("rules", name): _rule(name, functions) for name, functions in rules.items()},

@@ -20,6 +20,7 @@ from allalike.engines.base import Run
 from allalike.engines.disk import engine
 from allalike.engines.ranges import find_parts
 from allalike.errors import DataNote
+from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
 from crowds.copiers import check_alike, scattered
 
@@ -53,12 +54,39 @@ def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pyt
     ids=repr,
 )
 def test_copies_are_the_same_in_parts(domain: str, engine: Any, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, memory = scattered(domain), 60_000
+    monkeypatch.setattr(likeness, "_MANY_PAIRS", 0)
+    monkeypatch.setattr(likeness, "_MAX_PEERS", 20)
+    monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 30)
+    rows, memory = scattered(domain), 60_000 if domain == "categorical" else 300_000
     whole = allalike.discover(rows, domain=domain)
     monkeypatch.setattr(matrices, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
     found, cut = found_in_parts(rows, domain, engine, memory, monkeypatch)
-    assert cut > 3
+    assert cut > (3 if domain == "categorical" else 1)
     check_alike(found, whole)
+
+
+def test_pairs_that_tell_nothing_are_left_out_and_all_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Memory().load(allalike.read(scattered("real"), domain="real"))
+    whole = worker_pairs.find_worker_pairs(run)
+    monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 20)
+    monkeypatch.setattr(Run, "pair_memory", 300_000)
+    dropped = np.arange(60) == 7
+    found = worker_pairs.find_worker_pairs(run, dropped)
+    assert whole is not None
+    assert found is not None
+    met = whole.some(~(dropped[whole.left] | dropped[whole.right]))
+    pairs = [list(zip(each.left.tolist(), each.right.tolist(), strict=True)) for each in (met, found)]
+    told = dict(zip(pairs[0], zip(met.common, met.mean, strict=True), strict=True))
+    assert len(pairs[1]) < len(pairs[0])
+    assert {pair for pair, (common, _) in told.items() if common >= 5} < set(pairs[1])
+    for place, pair in enumerate(pairs[1]):
+        assert told[pair] == pytest.approx((found.common[place], found.mean[place]))
+    for worker in np.flatnonzero(~dropped).tolist():
+        before, after = (
+            [common for pair, common in each if worker in pair]
+            for each in (zip(pairs[0], met.common, strict=True), zip(pairs[1], found.common, strict=True))
+        )
+        assert sorted(before)[-20:] == sorted(after)[-20:]
 
 
 def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

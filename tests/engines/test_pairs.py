@@ -20,6 +20,7 @@ from allalike._core.blocks.matrices import MatrixSum
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
+from allalike.methods.auto.copies.likeness import Medians
 from allalike.methods.pairwise import mas
 from allalike.methods.pairwise.mas import Distances
 from allalike.methods.steps import pairs
@@ -272,6 +273,19 @@ def test_tasks_that_are_alike_have_the_pairs_that_any_tasks_have(some: slice | N
     uneven.__dict__["same_size"] = 0
     assert listed(block, some, once=once) == listed(uneven, some, once=once)
     assert len(listed(block, some, once=once)) == 7 * (10 if once else 20)
+
+
+@pytest.mark.parametrize("lonely", [0, 4000])
+def test_medians_of_a_table_are_those_of_each_place(lonely: int) -> None:
+    """Of values that are mostly at few of many places there is no table."""
+    rng = np.random.default_rng(1)
+    place, weight = rng.integers(40, size=600), rng.integers(0, 3, size=600).astype(float)
+    values = rng.integers(9, size=600).astype(float)
+    medians = Medians.of(place, 40 + lonely)
+    assert (medians.cell is None) == bool(lonely)
+    for at, found in enumerate(medians.find(values, weight)[:40]):
+        mine = np.sort(np.repeat(values[place == at], weight[place == at].astype(int)))
+        assert found == pytest.approx(np.median(mine)) if len(mine) else np.isnan(found)
 
 
 def test_rankings_within_a_block_are_as_far_apart_as_anywhere() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from allalike._core.blocks.block import find_answer_weights
 from allalike._core.blocks.matrices import MatrixSum, list_entries
-from allalike._core.blocks.pairs import count_partners
+from allalike._core.blocks.pairs import count_later, count_partners
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
@@ -36,16 +36,20 @@ _MAX_SHARE = 0.5  # of the free memory, for the pairs that connect parts
 _COPIES = 3  # of these pairs, while they are connected
 
 
-def count_met(run: Run) -> Floats:
+def count_met(run: Run, *, once: bool = False) -> Floats:
     """Return how many others each worker may have met: at most all who answered the same tasks.
+
+    If ``once``, a pair counts for the first of the two only.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("kim", 2, "y")]
     >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> count_met(run)
-    array([2., 2., 3., 1.])
+    >>> count_met(run), count_met(run, once=True)
+    (array([2., 2., 3., 1.]), array([2., 1., 1., 0.]))
     """
-    return np.asarray(np.minimum(run.sum(count_partners)["partners"], len(run.workers) - 1.0))
+    n = len(run.workers)
+    met = run.sum(count_later if once else count_partners)["partners"]
+    return np.asarray(np.minimum(met, n - 1.0 - np.arange(n) if once else n - 1.0))
 
 
 def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None = None) -> list[range]:

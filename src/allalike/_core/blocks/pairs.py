@@ -188,6 +188,12 @@ def count_partners(block: Block) -> dict[str, Floats]:
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
+def count_later(block: Block) -> dict[str, Floats]:
+    """Count, per worker, the answers of later workers to their tasks: an upper limit of those met."""
+    ends = block.to_answers(block.starts + block.sizes)
+    return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
+
+
 # Numbers without their task's centre, and how to find them again as they came.
 #
 # A number that is small beside its task's centre loses digits when the centre is taken away. In sums of squares they do

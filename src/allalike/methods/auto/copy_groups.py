@@ -1,7 +1,7 @@
 """Copy groups: workers who give the same answers because one follows the other.
 
-Labels of all types are compared by whether they are equal. Accurate workers agree because they are right, so agreement
-is no evidence of copying.
+Classes and levels are compared here, all other labels in `copies.likeness`. Accurate workers agree because they are
+right, so agreement is no evidence of copying.
 
 **Exact copies** give the same answers to at least twenty common tasks, one in 500 may differ, with more than one label,
 and so often that chance at the rate of the closest other worker explains it in less than one of a million pairs.
@@ -28,13 +28,6 @@ Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and
   win among the rest if the group counts once, less if each member counts; with y_t the sum over the answers to a task,
   sum y >= 2.576 sqrt(sum y^2).
 
-**Open labels**, such as numbers, texts or boxes, are hardly ever equal by chance, and others seldom agree on one of
-them. A task is clear if two others answered it, members depart with labels that no other gave, and workers are copies
-if joint is at least 0.4 departs, 2 % of the clear tasks, and five, unless they look like experts: where two of them
-depart together, with F the mean distance of their label to the others and O that of the others to each other, experts
-are closer to the others than these are to each other, and the mean of F / (F + O) is below 0.4. Uninformative workers
-are in no group.
-
 A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
 estimated. So the number of copies changes nothing.
 """
@@ -51,14 +44,12 @@ import numpy.typing as npt
 from allalike._core.blocks.block import (
     AnswerWeights,
     find_answer_weights,
-    group_labels,
     number_within_tasks,
     sort_within,
     sum_by,
 )
 from allalike._core.blocks.matrices import list_entries
 from allalike._core.blocks.pairs import AnswerHashes
-from allalike.distances import hamming
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
 from allalike.methods.fit import CopyGroup, CopyGroups
 from allalike.methods.steps.ballots import count_labels
@@ -79,10 +70,8 @@ _SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with temporary arrays, and of the fr
 _EXACT_COMMON, _EXACT_DIFFER, _EXACT_CHANCE = 20, 0.002, 1e-6
 _MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # of the answers of exact copies, where labels are so many at most
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multiple of all votes
-_JOINT, _JOINT_OPEN = 0.8, 0.4  # of the departures: of classes, of open labels
+_JOINT = 0.8  # of the departures
 _OFTEN, _FEWEST = 0.02, 5.0  # of the clear tasks, and of all
-_MIN_OTHERS = 2.0  # answers of others to a clear task of open labels
-_EXPERTS = 0.4  # mean of F / (F + O) of open labels, below which members are experts
 _IDENTICAL = 0.97
 _CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
 _EPS = 1e-9
@@ -92,8 +81,8 @@ _TYPICAL_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tas
 _LEAST_ERROR = 0.01  # no error rate is closer to 0 or 1
 
 
-def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) -> CopyGroups | None:
-    """Detect the copy groups of a run; None if the pairs of workers are too many for the memory.
+def find_copies(run: Run) -> CopyGroups | None:
+    """Detect the copy groups among answers with classes or levels; None if pairs are too many for the memory.
 
     >>> import allalike
     >>> rng = np.random.default_rng(1)
@@ -107,29 +96,20 @@ def find_copies(run: Run, uninformative: npt.NDArray[np.bool_] | None = None) ->
     """
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
-    open_labels, given = _are_open(encoding), run
-    if n < _MIN_COUNTED or (not open_labels and encoding.n_labels < 2):
+    if n < _MIN_COUNTED or encoding.n_labels < 2:
         return CopyGroups.independent(n)
-    dropped = uninformative if open_labels and uninformative is not None else np.zeros(n, bool)
-    parts = find_parts(run)
-    if open_labels:
-        run = run.map(partial(_number_labels, kernels=run.kernels))
-    compare = partial(_compare_pairs, dropped=dropped, open_labels=open_labels)
-    pairs = compare(run)
+    pairs = _compare_pairs(run)
     if pairs is None:
         return None
     exact = _join_exact(pairs, alone)
     collapsed = run
     if (exact != alone).any():
-        merge = partial(_collapse_and_group, number=exact)
-        collapsed = _change(run, merge) if open_labels else collapse(run, CopyGroups(exact))
-        pairs = compare(collapsed)
+        collapsed = collapse(run, CopyGroups(exact))
+        pairs = _compare_pairs(collapsed)
         assert pairs is not None
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
-    number = _find_near(collapsed, pairs, open_labels=open_labels)[exact] if enough else exact
-    if open_labels:
-        number = np.where(_mark_experts(given, number), exact, number)
-    return CopyGroups(number, _describe(run, number, pairs, open_labels=open_labels), parts)
+    number = _find_near(collapsed, pairs)[exact] if enough else exact
+    return CopyGroups(number, _describe(run, number, pairs), find_parts(run))
 
 
 def _are_open(encoding: Encoding) -> bool:
@@ -146,22 +126,9 @@ def _number_answers(block: Block, kernels: Kernels) -> Array:
     return np.unique(codes, axis=axis, return_inverse=True)[1].reshape(len(codes))
 
 
-def _number_labels(block: Block, *, kernels: Kernels) -> Block:
-    """Return a block whose open labels are numbered as if they were classes."""
-    return _group_labels(replace(block, label=_number_answers(block, kernels), prepared={}))
-
-
-def _collapse_and_group(block: Block, *, number: Workers) -> Block:
-    return _group_labels(collapse_block(block, number))
-
-
-def _group_labels(block: Block) -> Block:
-    return block.keeping(group_labels(block, np.arange(int(block.label.max(initial=0)) + 1, dtype=np.uint64)))
-
-
-def _describe(run: Run, number: Workers, pairs: _Pairs, *, open_labels: bool) -> tuple[CopyGroup, ...]:
+def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:
     groups = []
-    for first, joint in _count_joint_errors(run, number, open_labels=open_labels).items():
+    for first, joint in _count_joint_errors(run, number).items():
         members = np.flatnonzero(number == first)
         inside = np.isin(pairs.left, members) & np.isin(pairs.right, members)
         p_value = float(pairs.chance[inside].min(initial=_EXACT_CHANCE))
@@ -190,20 +157,19 @@ class _Pairs(NamedTuple):
     closest: Floats
 
 
-def _compare_pairs(
-    run: Run, *, dropped: npt.NDArray[np.bool_] | None = None, open_labels: bool = False
-) -> _Pairs | None:
+def _compare_pairs(run: Run) -> _Pairs | None:
     """Compare all pairs, for some workers at a time, as the free memory allows."""
     ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
     if ranges is None:
         return None
     n = len(run.workers)
-    share = np.zeros(n) if dropped is None else np.where(dropped, 1.0, 0.0)  # of each worker's most frequent label
-    if not open_labels and run.encoding.n_labels <= _MAX_LABELS:
+    share = np.zeros(n)  # of each worker's most frequent label
+    if run.encoding.n_labels <= _MAX_LABELS:
         counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
-    pair_sums = hamming.pair_sums if open_labels else run.kernels.pair_sums
-    found = list(look_through(run, pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
+    found = list(
+        look_through(run, run.kernels.pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL))
+    )
     usual, closest = (np.concatenate([part[place] for part in found]) for place in (0, 1))
     n_pairs = sum(part[2] for part in found) / 2
     left, right, common, differ, exact = map(np.concatenate, zip(*(part[3] for part in found), strict=True))
@@ -269,7 +235,7 @@ def _join_exact(pairs: _Pairs, alone: Workers) -> Workers:
     return np.unique(part, return_index=True)[1][part]
 
 
-def _find_near(run: Run, pairs: _Pairs, *, open_labels: bool) -> Workers:
+def _find_near(run: Run, pairs: _Pairs) -> Workers:
     """Return the first worker of each worker's group of near copies, given pairs of a run without exact copies."""
     expected = np.minimum(pairs.usual[pairs.left], pairs.usual[pairs.right])
     similar = np.flatnonzero((pairs.chance < _CHANCE) & (pairs.differ <= _CLOSE * expected))
@@ -277,8 +243,8 @@ def _find_near(run: Run, pairs: _Pairs, *, open_labels: bool) -> Workers:
     order = similar[np.lexsort((pairs.right[similar], pairs.left[similar], closeness))]
     number = _join_similar(pairs.left[order].tolist(), pairs.right[order].tolist(), len(run.workers))
     copies = np.arange(len(number))
-    for group, joint in _count_joint_errors(run, number, open_labels=open_labels).items():
-        if joint.show_copies(open_labels=open_labels):
+    for group, joint in _count_joint_errors(run, number).items():
+        if joint.show_copies():
             copies[number == group] = group
     return copies
 
@@ -320,28 +286,27 @@ class JointErrors:
     gain: float
     squares: float
 
-    def show_copies(self, *, open_labels: bool = False) -> bool:
+    def show_copies(self) -> bool:
         """Return whether the members copy, and are not only accurate."""
-        share = _JOINT_OPEN if open_labels else _JOINT
-        if self.joint < max(share * self.departs, _OFTEN * self.clear, _FEWEST):
+        if self.joint < max(_JOINT * self.departs, _OFTEN * self.clear, _FEWEST):
             return False
-        identical = open_labels or self.same >= _IDENTICAL * self.shared
+        identical = self.same >= _IDENTICAL * self.shared
         return bool(identical or (self.squares > 0 and self.gain >= _CLEARLY * np.sqrt(self.squares)))
 
 
-def _count_joint_errors(run: Run, number: Workers, *, open_labels: bool = False) -> dict[int, JointErrors]:
+def _count_joint_errors(run: Run, number: Workers) -> dict[int, JointErrors]:
     """Return the joint errors of each group of two workers or more, by its first worker."""
     groups = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
     if not len(groups):
         return {}
     member = np.where(np.isin(number, groups), number, -1.0)
-    rows = run.sum(partial(joint_error_sums, open_labels=open_labels), member)["sums"]
+    rows = run.sum(joint_error_sums, member)["sums"]
     sums = np.zeros_like(rows)
     np.add.at(sums, number, rows)
     return {int(group): JointErrors(*sums[group].tolist()) for group in groups}
 
 
-def joint_error_sums(block: Block, member: Floats, *, open_labels: bool = False) -> dict[str, Floats]:
+def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
     """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups."""
     sums = np.zeros((block.n_workers, 7))
     several = block.per_task((member >= 0).astype(np.float64).take(block.worker)) > 1
@@ -362,8 +327,7 @@ def joint_error_sums(block: Block, member: Floats, *, open_labels: bool = False)
     rest = votes[at] - own
     same = (own * (own - 1)).sum(axis=1) / (size * (size - 1))
     gain = _gain_if_once(block, own, size, rest, (at, slot, cell[two] % n, group))
-    depart = _depart_open if open_labels else _depart
-    columns = [*depart(own, size, rest), np.ones(len(size)), same, gain, gain**2]
+    columns = [*_depart(own, size, rest), np.ones(len(size)), same, gain, gain**2]
     np.add.at(sums, who, np.column_stack(columns))
     return {"sums": sums}
 
@@ -383,14 +347,6 @@ def _depart(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Fl
     return clear.astype(np.float64), np.where(clear, departs, 0.0), np.where(clear, joint, 0.0)
 
 
-def _depart_open(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the same of open labels, where members depart with labels that no other gave."""
-    clear = rest.sum(axis=1) >= _MIN_OTHERS
-    away = np.where(rest > 0, 0.0, own)
-    departs, joint = away.sum(axis=1) / size, (away * (away - 1)).sum(axis=1) / (size * (size - 1))
-    return clear.astype(np.float64), np.where(clear, departs, 0.0), np.where(clear, joint, 0.0)
-
-
 def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places: tuple[Array, ...]) -> Floats:
     """Return, per task of a group, how many more answers of others are predicted if the group counts once."""
     at, slot, mine, group = places
@@ -406,37 +362,6 @@ def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places:
         wins = votes >= (votes.max(axis=1, initial=-1.0) - _EPS)[:, None]
         gain += sign * wins[np.arange(len(cell)), slot[answer]] / wins.sum(axis=1)
     return sum_by(cell, gain, len(at))
-
-
-def _mark_experts(run: Run, number: Workers) -> npt.NDArray[np.bool_]:
-    """Mark the workers in groups whose joint departures are closer to the others than these are to each other."""
-    member = np.where(np.bincount(number, minlength=len(number))[number] > 1, number, -1.0)
-    sums = run.sum(partial(_compare_with_others, kernels=run.kernels), member)
-    closeness, tasks = (np.bincount(number, sums[name], len(number)) for name in ("closeness", "tasks"))
-    return (closeness < _EXPERTS * tasks)[number]
-
-
-def _compare_with_others(block: Block, member: Floats, *, kernels: Kernels) -> dict[str, Floats]:
-    """Add up F / (F + O) over the joint departures of each group, in the row of one of its members."""
-    found = {name: np.zeros(block.n_workers) for name in ("closeness", "tasks")}
-    group = member.take(block.worker).astype(np.int64)
-    if (group < 0).all():
-        return found
-    distance, _ = kernels.peer_distances(block, np.ones(block.n_workers))
-    codes = _number_answers(block, kernels)
-    _, first, cell, same = np.unique(  # a cell is the answers to a task that are equal
-        block.task * (int(codes.max(initial=0)) + 1) + codes, return_index=True, return_inverse=True, return_counts=True
-    )
-    of_group = np.bincount(cell, group == group[first][cell]) == same
-    others = block.sizes.take(block.task[first]) - same
-    joint = (group[first] >= 0) & of_group & (same > 1) & (others >= _MIN_OTHERS)
-    first, same, others = first[joint], same[joint], others[joint]
-    away = distance[first]
-    far = away / others
-    near = (block.per_task(distance)[block.task[first]] - 2 * same * away) / (others * (others - 1))
-    np.add.at(found["closeness"], block.worker[first], far / np.maximum(far + near, _EPS))
-    np.add.at(found["tasks"], block.worker[first], 1.0)
-    return found
 
 
 # Collapsing -----------------------------------------------------------------------------------------------------------

@@ -46,7 +46,13 @@ def screen(run: Run, *, plain: bool) -> Screening:
     report("signal")
     run = with_squares(run)
     signal = measure_informativeness(run)
-    groups = find_copies(run, signal.uninformative)
+    if run.encoding.nominal or run.encoding.n_classes is not None:
+        groups = find_copies(run)
+    else:
+        from allalike.methods.auto.copies.likeness import find_groups
+        from allalike.methods.auto.distances import find_guess_distance
+
+        groups = find_groups(run, find_guess_distance(run), signal.uninformative)
     if groups is None:
         return Screening(independent, signal, {"copies": "too many pairs of workers to look at"})
     if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:

@@ -1,0 +1,1 @@
+"""Copies: who departs from the others together, beyond chance and skill."""

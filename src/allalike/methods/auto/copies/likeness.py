@@ -1,0 +1,388 @@
+"""Likeness: copies among workers whose labels have a distance, be they numbers, rankings, texts, sets or masks.
+
+Two honest workers are as far apart as their faults make them. With faults f measured as distances to the truth, the
+mean distance of workers i and j is about
+
+    E_ij = f_i + f_j - gamma f_i f_j,
+
+where gamma = 1/D, and D is the distance of a guess: who guesses (f = D) is D away from everybody. For numbers the model
+is that of squares, with gamma = 0, and R = sqrt(E) stands for E below. A pair that is much closer than E has copied.
+
+**Faults** are what most peers say: f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the
+mean distance (for numbers its square), with weights sqrt(common tasks) (1 - gamma f_j), a group counting as one; 30
+rounds, damped by one half. A median, because the distances to copies are the ones that are wrong.
+
+**Evidence.** z = (d - R) / se. The error has two parts: that of the mean, base / sqrt(common tasks), where base is
+kappa R for numbers and kappa sqrt(E (1 - gamma E)) else, kappa being that of the usual pair; and that of E, for a
+fault of few peers is uncertain. Since pairs may vary more than that everywhere, z is measured by its own median, if
+that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair
+with z below the normal quantile of 0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight
+copies first, and faults are found anew whenever groups were. Two groups become one if at least half of the pairs
+between them have five common tasks or more, and if the mean ratio of these is below limit + 0.15. Who hits and does not
+fit a group is reported as alike, and counts.
+
+Numbers need more. Two people of one style are closer than their faults explain, everywhere a little; copies have the
+same number in some tasks, and independent ones in the others. So above the first limit, distances of copies must vary
+1.5 times as much as usual, beside their mean: with a share phi of the same answers, and normal errors, their squared
+coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
+
+It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
+one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.informativeness`).
+Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import sum_by
+from allalike.engines.ranges import find_parts, number_parts
+from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
+from allalike.methods.fit import CopyGroup, CopyGroups
+
+if TYPE_CHECKING:
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.engines import Run
+
+
+# Medians of values that belong to places, which are put in order once, however often values change.
+#
+# Where most places have about as many values, these are the rows of a table, which is sorted several times faster than
+# all values at once.
+
+
+_MAX_EMPTY = 8  # cells of a table for each value
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Medians:
+    """The places of values whose medians are asked for.
+
+    >>> medians = Medians.of(np.array([0, 0, 0, 2]), 3)
+    >>> medians.find(np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]))
+    array([ 2., nan,  7.])
+    """
+
+    place: Array
+    count: Array
+    cell: Array | None
+
+    @classmethod
+    def of(cls, place: Array, n: int) -> Medians:
+        """Put values in the order of their places, of which there are n."""
+        count = np.bincount(place, minlength=n)
+        width = int(count.max(initial=0))
+        if n * width > _MAX_EMPTY * len(place):
+            return cls(place, count, None)
+        rows = np.argsort(place, kind="stable")
+        cell = np.empty(len(place), np.intp)
+        cell[rows] = np.arange(len(place)) + np.repeat(np.arange(n) * width - np.cumsum(count) + count, count)
+        return cls(place, count, cell)
+
+    def find(self, values: Floats, weights: Floats) -> Floats:
+        """Return the weighted median at each place, the middle of two where both will do, and NaN for nothing."""
+        sort = self._sort_all if self.cell is None else self._sort_rows
+        total = sum_by(self.place, weights, len(self.count))
+        found = np.full(len(total), np.nan)
+        known = np.flatnonzero((self.count > 0) & (total > 0))
+        if len(known):
+            found[known] = sort(values, weights, total, known)
+        return found
+
+    def _sort_rows(self, values: Floats, weights: Floats, total: Floats, known: Array) -> Floats:
+        width = int(self.count.max())
+        table, weight = np.full(len(self.count) * width, np.nan), np.zeros(len(self.count) * width)
+        table[self.cell], weight[self.cell] = values, weights
+        table, weight = table.reshape(-1, width)[known], weight.reshape(-1, width)[known]
+        order = np.argsort(table, axis=1)  # what is NaN comes last
+        order += np.arange(len(known))[:, None] * width
+        running = np.cumsum(weight.ravel().take(order), axis=1)
+        middle = np.zeros(len(known))
+        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING):
+            rank = np.minimum((running < (share * total[known])[:, None]).sum(axis=1), self.count[known] - 1)
+            middle += table.ravel()[order[np.arange(len(known)), rank]] / 2
+        return middle
+
+    def _sort_all(self, values: Floats, weights: Floats, total: Floats, known: Array) -> Floats:
+        order = np.lexsort((values, self.place))
+        running = np.cumsum(weights[order])
+        last = np.cumsum(self.count)[known]
+        first = last - self.count[known]
+        before = np.concatenate([[0.0], running])[first]
+        middle = np.zeros(len(known))
+        for share in (0.5 - _ROUNDING, 0.5 + _ROUNDING):
+            at = np.clip(np.searchsorted(running, before + share * total[known]), first, last - 1)
+            middle += values[order[at]] / 2
+        return middle
+
+
+Numbers = npt.NDArray[np.intp]
+_STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
+_SLACK = 0.15  # by which the mean ratio of a group may be above
+_MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
+_LEVEL = 0.01  # of a false alarm in a crowd
+_ROUNDS = 30
+_MAX_PEERS = 50  # by whom a fault is found, where peers are many
+_MANY_PAIRS = 100_000
+_MOST_FAULT = 0.98  # of that of a guess
+_MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
+_NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
+_LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
+
+
+@dataclass(frozen=True)
+class _Crowds:
+    """What does not change: the pairs, gamma, and whether q is a square."""
+
+    met: WorkerPairs
+    gamma: float
+    squared: bool
+
+    @property
+    def compared(self) -> int:
+        """Number of pairs with enough tasks in common."""
+        return int((self.met.common >= LEAST_COMMON).sum())
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Of each pair: distance over what faults explain and z, NaN where there is no telling, and whether it is mixed."""
+
+    ratio: Floats
+    z: Floats
+    mixed: npt.NDArray[np.bool_]
+
+
+def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyGroups | None:
+    """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
+
+    Workers who are ``dropped``, because they are uninformative, are in no group.
+
+    Examples
+    --------
+    >>> import allalike
+    >>> rng = np.random.default_rng(0)
+    >>> said = np.vstack([rng.normal(size=(6, 40)), np.zeros((1, 40))])
+    >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
+    >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> [group] = find_groups(run, np.inf, np.zeros(7, bool)).groups
+    >>> group.members, group.copies, group.common, group.rare, group.p_value < 0.01
+    ((5, 6), True, 40, 34, True)
+    """
+    alone = CopyGroups.independent(len(dropped))
+    if not _may_meet(run):
+        return alone
+    found = find_worker_pairs(run, dropped)
+    if found is None:
+        return None
+    part = number_parts(len(dropped), found.left, found.right) if found.whole else find_parts(run)
+    met = found.some(~(dropped[found.left] | dropped[found.right]))
+    if not (met.common >= LEAST_COMMON).any():
+        return replace(alone, component=part)
+    squared = run.encoding.noise.weighting == "inverse"
+    crowds = _Crowds(met, 0.0 if squared or not np.isfinite(guess) or guess <= 0 else 1.0 / guess, squared)
+    number, alike, evidence = _group(crowds, alone.number)
+    return CopyGroups(number, _describe(run, crowds, number, alike, evidence), part)
+
+
+def _may_meet(run: Run) -> bool:
+    """Return whether two workers answered five tasks."""
+    return int((run.answer_counts >= LEAST_COMMON).sum()) >= 2
+
+
+def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
+    """Merge workers to groups, stage after stage; return also the pairs that are only alike, and the evidence."""
+    met = crowds.met
+    number, hits = number.copy(), np.empty(0, np.intp)
+    evidence = _weigh_evidence(crowds, number)
+    for stage in _STAGES:
+        merged = True
+        while merged:
+            hits = np.flatnonzero((evidence.z < _limit(crowds)) & (evidence.ratio < stage))
+            hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
+            copies = hits if stage == _STAGES[0] else hits[evidence.mixed[hits]]
+            merged = _merge(met, evidence.ratio, number, copies, stage + _SLACK)
+            evidence = _weigh_evidence(crowds, number) if merged else evidence
+    return number, hits[number[met.left[hits]] != number[met.right[hits]]], evidence
+
+
+def _limit(crowds: _Crowds) -> float:
+    """Return how small z must be, given the number of pairs that are compared."""
+    from scipy.special import ndtri
+
+    return float(ndtri(_LEVEL / max(crowds.compared, 1)))
+
+
+def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
+    """Merge groups that hits connect, the strongest first, where pairs between them are close; tell if any were."""
+    if not (number[met.left[hits]] != number[met.right[hits]]).any():
+        return False
+    merged = False
+    involved = np.isin(number, number[np.concatenate([met.left[hits], met.right[hits]])])
+    near = np.flatnonzero((met.common >= LEAST_COMMON) & involved[met.left] & involved[met.right])
+    known = {(int(met.left[k]), int(met.right[k])): float(ratio[k]) for k in near}
+    members: dict[int, list[int]] = {}
+    for worker in np.flatnonzero(involved).tolist():
+        members.setdefault(int(number[worker]), []).append(worker)
+    for hit in hits:
+        one, other = sorted((int(number[met.left[hit]]), int(number[met.right[hit]])))
+        if one == other:
+            continue
+        between = [known.get((min(i, j), max(i, j))) for i in members[one] for j in members[other]]
+        close = [each for each in between if each is not None and not np.isnan(each)]
+        if 2 * len(close) >= len(between) and np.mean(close) < most:
+            number[members[other]] = one
+            members[one] += members.pop(other)
+            merged = True
+    return merged
+
+
+def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
+    """Find faults with these groups, and tell how much closer each pair is than they explain."""
+    met, gamma = crowds.met, crowds.gamma
+    different = number[met.left] != number[met.right]
+    fault, peers = _find_faults(crowds, number)
+    left, right = fault[met.left], fault[met.right]
+    expected = left + right - gamma * left * right
+    root = np.sqrt(expected) if crowds.squared else expected
+    tells = (met.common >= LEAST_COMMON) & (root > 0)
+    safe = np.where(root > 0, root, 1.0)
+    base, mixed = _spread(crowds, safe, different & tells)
+    once = base / np.sqrt(met.common)
+    error = _find_errors(crowds, once * (2 * safe if crowds.squared else 1.0), fault, peers, different & tells)
+    slope = 2 * safe if crowds.squared else 1.0
+    of_model = np.hypot((1 - gamma * right) * error[met.left], (1 - gamma * left) * error[met.right]) / slope
+    total = np.hypot(once, of_model)
+    tells &= total > 0
+    z = np.full(len(root), np.nan)
+    z[tells] = (met.mean - root)[tells] / total[tells]
+    middle = np.nan_to_num(_median(z, tells & different))
+    above = z - middle
+    away = _median(above, tells & different & (above >= 0))
+    z = (z - min(middle, 0.0)) / np.fmax(_LEAST_SPREAD, _NORMAL_SPREAD * away)
+    return _Evidence(np.where(tells, met.mean / safe, np.nan), z, mixed)
+
+
+def _spread(crowds: _Crowds, root: Floats, usual: npt.NDArray[np.bool_]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the standard deviation that a distance of each pair should have, by that of the usual pair.
+
+    Return also which pairs may be mixtures, of the same and of independent answers: for numbers, those whose distances
+    vary much more than usual beside their mean; else all.
+    """
+    mean, gamma = crowds.met.mean, crowds.gamma
+    shape, model = (mean, root) if crowds.squared else (_bounded(mean, gamma), _bounded(root, gamma))
+    safe = np.where(shape > 0, shape, 1.0)
+    kappa = np.nan_to_num(_median(crowds.met.spread / safe, usual & (shape > 0)))
+    mixed = crowds.met.spread >= _MIXED * kappa * mean
+    return kappa * model, mixed if crowds.squared else np.ones(len(mean), bool)
+
+
+def _bounded(distance: Floats, gamma: float) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(distance * (1 - gamma * distance), 0.0)))
+
+
+def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
+    """Return each worker's fault, and how many peers it comes from, those that weigh less counting less."""
+    who, peer, mean, common = _directed(crowds.met, number)
+    n = len(number)
+    q = mean**2 if crowds.squared else mean
+    gamma = crowds.gamma
+    voice = 1.0 / np.bincount(number, minlength=n)[number]
+    weight = np.sqrt(common) * voice[peer]
+    most = _MOST_FAULT / gamma if gamma > 0 else np.inf
+    medians = Medians.of(who, n)
+    fault = np.clip(np.nan_to_num(medians.find(q, weight) / 2), 0.0, most)
+    for _ in range(_ROUNDS):
+        part = 1 - gamma * fault[peer]
+        found = medians.find((q - fault[peer]) / part, weight * part)
+        fault = np.clip(np.where(np.isnan(found), fault, (fault + found) / 2), 0.0, most)
+    weight = weight * (1 - gamma * fault[peer])
+    total, squares = (np.bincount(who, each, n) for each in (weight, weight**2))
+    return fault, total**2 / np.where(squares > 0, squares, 1.0)
+
+
+def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floats, Floats]:
+    """Return each worker's peers outside her group; where there are many, those whom she met most often."""
+    different = np.flatnonzero(number[met.left] != number[met.right])
+    who = np.concatenate([met.left[different], met.right[different]])
+    peer = np.concatenate([met.right[different], met.left[different]])
+    mean, common = (np.tile(values[different], 2) for values in (met.mean, met.common))
+    if len(different) > _MANY_PAIRS or not met.whole:
+        order, rank = rank_peers(who, peer, common, len(number))
+        kept = order[rank < _MAX_PEERS]
+        who, peer, mean, common = who[kept], peer[kept], mean[kept], common[kept]
+    return who, peer, mean, common
+
+
+def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, usual: npt.NDArray[np.bool_]) -> Floats:
+    """Return the standard error of each fault, given that of what each pair says."""
+    met, gamma = crowds.met, crowds.gamma
+    who = np.concatenate([met.left, met.right])
+    each = np.concatenate([once / (1 - gamma * fault[met.right]), once / (1 - gamma * fault[met.left])])
+    typical = _medians(who, each, np.tile(usual, 2), len(fault))
+    return np.asarray(np.nan_to_num(_MEDIAN_ERROR * typical / np.sqrt(np.maximum(peers - 1, 1.0))))
+
+
+def _median(values: Floats, which: npt.NDArray[np.bool_]) -> float:
+    """Return the median of some of the values, and NaN where there are none."""
+    return float(_medians(np.zeros(len(values), np.intp), values, which, 1)[0])
+
+
+def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
+    """Return the median of some of the values at each place, and NaN where there are none."""
+    which = which & ~np.isnan(values)
+    return Medians.of(place[which], n).find(values[which], np.ones(int(which.sum())))
+
+
+def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[CopyGroup, ...]:
+    """Say of each group what tells it: copies first, then those who are only alike."""
+    found = _describe_groups(run, crowds, number, evidence, copies=True)
+    return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
+
+
+def _connect(met: WorkerPairs, pairs: Numbers, n_workers: int) -> Numbers:
+    """Number workers by the first of those to whom these pairs connect them."""
+    number = np.arange(n_workers)
+    for i, j in zip(met.left[pairs], met.right[pairs], strict=True):
+        one, other = sorted((number[i], number[j]))
+        number[number == other] = one
+    return number
+
+
+def _describe_groups(
+    run: Run, crowds: _Crowds, number: Numbers, evidence: _Evidence, *, copies: bool
+) -> tuple[CopyGroup, ...]:
+    from scipy.special import ndtr
+
+    several = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
+    if not len(several):
+        return ()
+    met, shared = crowds.met, run.sum(_count_shared, number.astype(np.float64))["shared"]
+    inside = np.flatnonzero((number[met.left] == number[met.right]) & ~np.isnan(evidence.z))
+    found = []
+    for first in several:
+        members, own = np.flatnonzero(number == first), inside[number[met.left[inside]] == first]
+        found.append(
+            CopyGroup(
+                members=tuple(members.tolist()),
+                copies=copies,
+                common=round(float(shared[members].sum())),
+                rare=round(float(met.same[own].sum())),
+                fidelity=float(np.clip(1 - evidence.ratio[own].mean(), 0.0, 1.0)) if len(own) else np.nan,
+                p_value=float(min(1.0, crowds.compared * ndtr(evidence.z[own].min(initial=np.inf)))),
+            )
+        )
+    return tuple(found)
+
+
+def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
+    """Count the tasks that others of the group answered too, each of g answers being a g-th of a task."""
+    group = number.take(block.worker).astype(np.intp)
+    _, place, size = np.unique(block.task * len(number) + group, return_inverse=True, return_counts=True)
+    return {"shared": block.per_worker(np.where(size > 1, 1.0 / size, 0.0)[place])}

@@ -1,0 +1,270 @@
+"""Worker pairs: how far apart two workers are on the tasks that both answered, for each pair of workers that met.
+
+Distances of different tasks must be comparable. Those that a domain bounds are; squared distances of numbers and of
+vectors are not, so their roots are divided by the scale of the task: the median distance of two of its answers, and
+at least a tenth of what that is in a usual task. A distance beyond five scales counts as five, for one slip of the pen
+must not outweigh a hundred answers.
+
+Of a pair, the sums of distances and of their squares and the number of common tasks are kept: matrices that are added
+over blocks on any engine, for some workers at a time, sparse where few of them meet. Where not all pairs fit in memory,
+those with few common tasks are left out, unless one of the two met hardly anybody more often: of a worker, the hundred
+whom she met most often are enough to find her fault, and fewer than five common tasks say nothing about copies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.blocks.block import sort_within
+from allalike._core.blocks.matrices import MatrixSum
+from allalike._core.blocks.pairs import PairDistances, are_alike, count_partners, pair_alike, pair_chunks
+from allalike._core.columns.hashes import mix
+from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Kernels
+    from allalike.engines import Run
+
+LEAST_COMMON = 5  # tasks of a pair that tells something
+
+_MAX_PAIRS = 13_000_000  # of workers: all pairs of five thousand
+_MAX_COMPARISONS = 300_000_000  # of answers
+_BYTES_PER_PAIR = 250
+_ENTRIES_PER_RANGE = 1 << 24
+_MAX_SHARE = 0.25  # of the free memory, for the sums of some workers, where not all pairs fit in it
+_PAIRS_PER_SLICE = 1 << 18
+_MAX_PEERS = 100  # of a worker, whom she met most often; twice those who tell her fault, for some may be of her group
+_NUMBERS_PER_CHUNK = 1 << 22
+_MAX_STEPS = 50  # round the circle of a task's answers, after which all pairs of a hundred were met
+_LEAST_SCALE = 0.1  # of the usual
+_FARTHEST = 5.0  # scales
+_ROUNDING = 1e-9  # below which two answers are the same
+_SUMS = ("common", "distance", "square", "same")
+_COLUMNS = ("left", "right", "common", "mean", "spread", "same")
+
+
+@dataclass(frozen=True)
+class WorkerPairs:
+    """The pairs of workers that met, each once, ``left`` being the smaller number.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"}), ("eve", 2, {"y"})]
+    >>> met = find_worker_pairs(allalike.Memory().load(allalike.read(rows, domain="set")))
+    >>> met.left, met.right, met.common, met.mean
+    (array([0, 0, 1]), array([1, 2, 2]), array([2., 1., 1.]), array([0.5, 0. , 1. ]))
+    """
+
+    left: npt.NDArray[np.int64]
+    right: npt.NDArray[np.int64]
+    common: Floats
+    mean: Floats
+    spread: Floats
+    same: Floats
+    whole: bool = True
+
+    @classmethod
+    def of(cls, *columns: Array) -> WorkerPairs:
+        """Make worker pairs of their columns."""
+        left, right, common, mean, spread, same = columns
+        return cls(left, right, common, mean, spread, same)
+
+    def some(self, which: npt.NDArray[np.bool_]) -> WorkerPairs:
+        """Return some of the pairs."""
+        return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
+
+    def beside(self, other: WorkerPairs) -> WorkerPairs:
+        """Return these pairs and others."""
+        columns = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
+        return replace(self, **columns)
+
+    def without_strangers(self, n_workers: int) -> WorkerPairs:
+        """Leave out pairs with few common tasks, if both met a hundred others, of so many workers, more often."""
+        kept = self.common >= LEAST_COMMON
+        often = np.bincount(np.concatenate([self.left[kept], self.right[kept]]), minlength=n_workers)
+        rare = np.flatnonzero(~kept & (np.minimum(often[self.left], often[self.right]) < _MAX_PEERS))
+        who = np.concatenate([self.left[rare], self.right[rare]])
+        peer = np.concatenate([self.right[rare], self.left[rare]])
+        order, rank = rank_peers(who, peer, np.tile(self.common[rare], 2), n_workers)
+        kept[rare[order[often[who[order]] + rank < _MAX_PEERS] % len(rare)]] = True
+        return replace(self.some(kept), whole=False)
+
+
+@dataclass(frozen=True)
+class TaskScale:
+    """The median distance of two answers to each task; NaN where there is one answer only."""
+
+    scale: Floats
+
+
+def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> WorkerPairs | None:
+    """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at.
+
+    Where memory is short, only those pairs are returned that tell something, and none of workers who are ``dropped``.
+    """
+    load, met = run.sum(count_partners)["partners"], count_met(run)
+    pairs = met.sum() / 2
+    if pairs > _MAX_PAIRS or load.sum() / 2 > _MAX_COMPARISONS:
+        return None
+    whole = bool(pairs * _BYTES_PER_PAIR <= run.pair_memory)
+    if whole:
+        ranges: list[range] | None = cut_workers(np.minimum(8 * met, len(met)), _ENTRIES_PER_RANGE)
+    else:
+        ranges = fit_ranges(run, count_met(run, once=True), len(_SUMS), share=_MAX_SHARE)
+    if ranges is None:
+        return None
+    scaled, least = _scale_tasks(run) if run.encoding.noise.weighting == "inverse" else (run, None)
+    kernel = partial(_pair_sums, kernels=run.kernels, least=least)
+    listed = chain.from_iterable(look_through(scaled, kernel, ranges, _list_slices))
+    if whole:
+        return WorkerPairs.of(*map(np.concatenate, zip(*listed, strict=True)))
+    found = _sift(listed, np.zeros(len(met), bool) if dropped is None else dropped)
+    return found if len(found.left) * _BYTES_PER_PAIR <= run.pair_memory else None
+
+
+def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> WorkerPairs:
+    """Put pairs together, and leave out at once those that tell nothing."""
+    found = WorkerPairs.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
+    for columns in listed:
+        part = WorkerPairs.of(*columns)
+        more = part.some(~(dropped[part.left] | dropped[part.right]))
+        found = found.beside(more).without_strangers(len(dropped))
+    return found
+
+
+def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple[Array, Array]:
+    """Put the peers of each worker in order, those whom she met most often first; return also the rank of each.
+
+    >>> rank_peers(np.array([1, 0, 1]), np.array([0, 1, 2]), np.array([2.0, 2.0, 7.0]), 3)
+    (array([1, 2, 0]), array([0, 0, 1]))
+    """
+    draw = mix((who * n_workers + peer).astype(np.uint64))
+    order = np.lexsort((draw, -common, who))
+    return order, np.arange(len(order)) - np.searchsorted(who[order], who[order])
+
+
+def _scale_tasks(run: Run) -> tuple[Run, float]:
+    """Return the run with the scale of each task, and the least scale that counts."""
+    scaled = run.map(partial(_with_scale, kernels=run.kernels))
+    scale = scaled.collect(_scale_of)["scale"]
+    known = np.sort(scale[scale > 0])
+    return scaled, _LEAST_SCALE * float(known[len(known) // 2] if len(known) else 1.0)
+
+
+def _with_scale(block: Block, *, kernels: Kernels) -> Block:
+    """Find the median distance of pairs on the circle of each task's answers: of all pairs, unless they are many."""
+    if are_alike(block):
+        return block.keeping(TaskScale(_median_rows(block, kernels)))
+    size, first = block.to_answers(block.sizes), block.to_answers(block.starts)
+    place = np.arange(len(size)) - first
+    lefts, rights = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for step in range(1, min(int(block.sizes.max()) // 2, _MAX_STEPS) + 1):
+        left = np.flatnonzero((2 * step < size) | ((2 * step == size) & (place < step)))
+        lefts.append(left)
+        rights.append(first[left] + (place[left] + step) % size[left])
+    left, right = np.concatenate(lefts), np.concatenate(rights)
+    distance = np.sqrt(_measure(block, left, right, kernels))
+    task = block.task[left]
+    order = sort_within(task, distance, block.n_tasks)
+    count = np.bincount(task, minlength=block.n_tasks)
+    begin, scale = np.cumsum(count) - count, np.full(block.n_tasks, np.nan)
+    met = np.flatnonzero(count)
+    lower, upper = (distance[order[begin[met] + middle[met]]] for middle in ((count - 1) // 2, count // 2))
+    scale[met] = (lower + upper) / 2
+    return block.keeping(TaskScale(scale))
+
+
+def _median_rows(block: Block, kernels: Kernels) -> Floats:
+    scales = []
+    for left, right in pair_alike(block, once=True):
+        distance = np.sort(_measure(block, left.ravel(), right.ravel(), kernels).reshape(left.shape), axis=1)
+        lower, upper = (np.sqrt(distance[:, middle]) for middle in ((left.shape[1] - 1) // 2, left.shape[1] // 2))
+        scales.append((lower + upper) / 2)
+    return np.concatenate(scales)
+
+
+def _scale_of(block: Block) -> dict[str, Array]:
+    return {"scale": block[TaskScale].scale}
+
+
+def _compare_answers(
+    block: Block, rows: slice, *, kernels: Kernels, least: float | None
+) -> Iterator[tuple[Array, Array, Floats]]:
+    """Yield pairs of answers to a task, the first by one of the workers in ``rows``, and how far apart they are.
+
+    ``least`` is the least scale that counts, where distances have one. Unknown distances are left out.
+    """
+    for left, right, distance in _pairs_of(block, rows, kernels):
+        once = (block.worker[left] < block.worker[right]) & ~np.isnan(distance)
+        if not once.all():
+            left, right, distance = left[once], right[once], distance[once]
+        if least is not None:
+            scale = block.to_answers(np.fmax(block[TaskScale].scale, least))
+            distance = np.minimum(np.sqrt(distance) / scale[left], _FARTHEST)
+        yield left, right, distance
+
+
+def _pairs_of(block: Block, rows: slice, kernels: Kernels) -> Iterator[tuple[Array, Array, Floats]]:
+    if PairDistances not in block:
+        for left, right in pair_chunks(block, rows, once=True):
+            yield left, right, _measure(block, left, right, kernels)
+        return
+    pairs = block[PairDistances]
+    asked = (block.worker[pairs.left] >= rows.start) & (block.worker[pairs.left] < rows.stop)
+    yield pairs.left[asked], pairs.right[asked], pairs.distance[asked]
+
+
+def _measure(block: Block, left: Array, right: Array, kernels: Kernels) -> Floats:
+    """Measure how far answers are apart, some at a time, for a label may be a long row."""
+    distance, width = np.empty(len(left)), int(np.prod(block.label.shape[1:]))
+    for part in np.array_split(np.arange(len(left)), 1 + len(left) * width // _NUMBERS_PER_CHUNK):
+        distance[part] = kernels.distance_within(block, left[part], right[part])
+    return distance
+
+
+def _pair_sums(block: Block, rows: slice, *, kernels: Kernels, least: float | None) -> dict[str, Any]:
+    shape = rows.stop - rows.start, block.n_workers
+    sums = {name: MatrixSum(shape) for name in _SUMS}
+    for left, right, distance in _compare_answers(block, rows, kernels=kernels, least=least):
+        place = block.worker[left] - rows.start, block.worker[right]
+        for name, values in zip(_SUMS, (np.ones(len(left)), distance, distance**2), strict=False):
+            sums[name].add_entries(*place, values)
+        same = np.flatnonzero(distance <= _ROUNDING)
+        sums["same"].add_entries(place[0][same], place[1][same], np.ones(len(same)))
+    return {name: matrix.result() for name, matrix in sums.items()}
+
+
+def _list_slices(rows: range, sums: dict[str, Any]) -> Iterator[tuple[Array, ...]]:
+    """List the pairs of some workers after the other, for lists take more memory than sums."""
+    filled = max(1, int((sums["common"] > 0).sum()))
+    step = max(1, len(rows) * _PAIRS_PER_SLICE // filled)
+    for first in range(0, len(rows), step):
+        yield _list_pairs({name: matrix[first : first + step] for name, matrix in sums.items()}, rows.start + first)
+
+
+def _list_pairs(sums: dict[str, Any], first: int) -> tuple[Array, ...]:
+    """Return the pairs that met, from their sums in arrays or sparse matrices, which leave out what is 0."""
+    from scipy import sparse
+
+    matrices = [sparse.coo_array(sums[name]) for name in _SUMS]
+    place = np.sort(_places(matrices[0]))
+    common, distance, square, same = values = np.zeros((len(matrices), len(place)))
+    for each, matrix in zip(values, matrices, strict=True):
+        each[np.searchsorted(place, _places(matrix))] = matrix.data
+    left, right = np.divmod(place, matrices[0].shape[1])
+    mean, several = distance / common, common > 1
+    rest = np.maximum(square - common * mean**2, 0.0)
+    spread = np.where(several, np.sqrt(rest / np.where(several, common - 1, 1.0)), np.nan)
+    return first + left, right, common, mean, spread, same
+
+
+def _places(matrix: Any) -> npt.NDArray[np.int64]:
+    return np.asarray(matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col)
