@@ -1,7 +1,7 @@
 """The default method, step by step, and in which file.
 
-1. **Screening** (`screening.py`): copies (`copy_groups.py`), and the informativeness of each worker for the
-   report (`informativeness.py`). A copy group counts once in all that follows.
+1. **Screening** (`screening.py`): copies of classes (`copy_groups.py`) and of other labels (`copies/`), and the
+   informativeness of each worker for the report (`informativeness.py`). A copy group counts once in all that follows.
 2. **Classes** (`classes.py`), if there are a few: majority vote, knows-or-guesses (`knows_or_guesses.py`) or confusion
    matrices (`confusion_matrices.py`), from several starts, unless a split-half test refutes them
    (`split_half.py`). Gold labels calibrate all of it (`gold_calibration.py`).

@@ -40,23 +40,21 @@ import numpy as np
 from allalike._core.blocks.block import Ties, sum_by
 from allalike._core.columns.hashes import mix
 from allalike.engines.sample import draw_halves, sample_tasks
-from allalike.errors import LabelError
+from allalike.methods.auto.copies.guesses import find_guess_distance
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.decisions import (
     decide_levels,
     decide_surely,
     estimate_profile,
 )
+from allalike.methods.auto.informativeness import with_squares
 from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
-from allalike.methods.auto.screening import with_squares
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
@@ -67,7 +65,6 @@ if TYPE_CHECKING:
 _ROUNDS = 3
 _HALVINGS = 4
 _SAMPLE_ANSWERS = 20_000  # of a split-half test
-_GUESS_ANSWERS, _PAIRS = 2000, 20_000  # by which the distance of a guess is found
 _CLEARLY = 2.576  # standard errors
 _MIN_ANSWERS = 2.0  # per task
 _MAX_LEVELS = 20  # whose probabilities are estimated
@@ -400,60 +397,3 @@ def _choose_decision(
 
 def _decide_by_rule(block: Block, *, weight: Floats, kernels: Kernels, ties: Ties) -> dict[str, Array]:
     return kernels.aggregate(block, weight, weight, ties=ties)
-
-
-# The distance of a guess.
-
-
-def find_guess_distance(run: Run) -> float:
-    """Return how far a guess is from the answers to its task.
-
-    It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
-    one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
-    >>> find_guess_distance(allalike.Memory().load(allalike.read(rows, domain="set")))
-    0.875
-    """
-    noise = run.encoding.noise
-    if noise.weighting == "inverse":
-        return np.inf
-    unknown = np.inf if noise.chance is None else noise.chance
-    sample = sample_tasks(run, _GUESS_ANSWERS, with_gold=False)
-    blocks = [block for block in sample.blocks if block.n_tasks]
-    if not blocks:
-        return unknown
-    code = np.concatenate([block.label for block in blocks])
-    task = np.repeat(np.arange(sample.n_tasks), np.concatenate([block.sizes for block in blocks]))
-    return _mean_distance(code, task, run.kernels, unknown)
-
-
-def _mean_distance(code: Array, task: Array, kernels: Kernels, unknown: float) -> float:
-    left, right = pair_up(len(code))
-    different = task[left] != task[right]
-    try:
-        distance = (
-            kernels.guess_distances(code[left[different]], code[right[different]]) if different.any() else np.empty(0)
-        )
-    except LabelError:  # of a user's own function that cannot compare labels of different tasks
-        return unknown
-    known = distance[~np.isnan(distance)]
-    return float(known.mean()) if len(known) else unknown
-
-
-def pair_up(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return all pairs of n answers, each once, or some of them in which everyone comes as often.
-
-    >>> pair_up(3)
-    (array([0, 1, 2]), array([1, 2, 0]))
-    >>> len(pair_up(100)[0]), len(pair_up(1000)[0])
-    (4950, 20500)
-    """
-    most = n // 2  # steps round the circle of answers, after which all pairs were met
-    wanted = min(most, _PAIRS // max(n, 1) + 1)
-    steps = np.unique(np.linspace(1, most, wanted).astype(np.int64))
-    left, step = np.tile(np.arange(n), len(steps)), np.repeat(steps, n)
-    once = (2 * step < n) | (left < step)  # half the way round, a pair would be met from both sides
-    left, step = left[once], step[once]
-    return left, (left + step) % max(n, 1)

@@ -18,7 +18,7 @@ report: no worker is excluded because of it, and it is no measure of skill.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -178,3 +178,10 @@ def _compare_tasks(run: Run) -> dict[str, Floats]:
     parts = {"answers": 1.0, "gain": (away + back) / 2 - here, "projection": projection, "square": projection**2}
     parts = {name: np.where(compared, values, 0.0) for name, values in parts.items()}
     return {name: sum_by(worker, values, n_workers) for name, values in parts.items()}
+
+
+def with_squares(run: Run) -> Run:
+    """Return a run in which distances of numbers are squares, by which guesses are recognised."""
+    if not run.encoding.numeric:
+        return run
+    return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))

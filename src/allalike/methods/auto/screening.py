@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.progress import report
 from allalike.methods.auto.copy_groups import find_copies
-from allalike.methods.auto.informativeness import measure_informativeness
+from allalike.methods.auto.informativeness import measure_informativeness, with_squares
 from allalike.methods.fit import CopyGroups
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def screen(run: Run, *, plain: bool) -> Screening:
     if run.encoding.nominal or run.encoding.n_classes is not None:
         groups = find_copies(run)
     else:
+        from allalike.methods.auto.copies.guesses import find_guess_distance
         from allalike.methods.auto.copies.likeness import find_groups
-        from allalike.methods.auto.distances import find_guess_distance
 
         groups = find_groups(run, find_guess_distance(run), signal.uninformative)
     if groups is None:
@@ -60,10 +60,3 @@ def screen(run: Run, *, plain: bool) -> Screening:
         groups = replace(groups, number=independent.number, groups=similar)
         return Screening(groups, signal, camps=True)
     return Screening(groups, signal)
-
-
-def with_squares(run: Run) -> Run:
-    """Return a run in which distances of numbers are squares, by which guesses are recognised."""
-    if not run.encoding.numeric:
-        return run
-    return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
