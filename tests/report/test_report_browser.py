@@ -121,7 +121,7 @@ def test_a_task_opens_from_a_disagreement_with_all_answers_and_weights_that_add_
     shares = page.locator("#panel table:not(.confusion) td.number").all_inner_texts()
     assert len(shares) > 2
     assert sum(float(text.removesuffix(" %")) for text in shares) == pytest.approx(100, abs=0.5)
-    assert page.locator("#panel .votes b").inner_text().strip() == "✓ truth"
+    assert page.locator("#panel .votes b").inner_text().strip() == "✓ label"
     page.locator("#panel-close").click()
     assert not page.locator("#panel").is_visible()
 

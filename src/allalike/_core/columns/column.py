@@ -281,7 +281,7 @@ class Column:
         if self.na is not None and self.kind == "text":
             mask = mask | find_nothing(data, self.na)
         elif self.text and is_string(data.type):
-            mask = mask | (numpy_of(call("binary_length", data)) == 0)
+            mask = mask | (numpy_of(call("binary_length", data).fill_null(0)) == 0)
         return mask
 
     def zeros(self) -> npt.NDArray[np.bool_]:
