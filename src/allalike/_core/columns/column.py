@@ -281,7 +281,10 @@ class Column:
         if self.na is not None and self.kind == "text":
             mask = mask | find_nothing(data, self.na)
         elif self.text and is_string(data.type):
-            mask = mask | (numpy_of(call("binary_length", data).fill_null(0)) == 0)
+            length = call("binary_length", data)
+            if length.null_count:
+                length = call("coalesce", length, pa.scalar(0, length.type))
+            mask = mask | (numpy_of(length) == 0)
         return mask
 
     def zeros(self) -> npt.NDArray[np.bool_]:
