@@ -24,10 +24,10 @@ samples). With the digamma function psi,
 
 It is steadier than DS where workers answered little, for they begin as somewhat good. It fails as DS does.
 
-**DS-1** has one number per worker, the probability p_i that she is right: a wrong answer is any other class, each as
+**DS-1** has one number per worker, the probability p_i of being right: a wrong answer is any other class, each as
 probable, and all classes are as frequent (in the form that Gao and Zhou, 2013, studied). From w_i = 1,
 
-    T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over her answers,
+    T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over their answers,
     w_i = log((k-1) p_i / (1 - p_i)).
 
 It is the column DS of Meir et al. 2023, where a worker worse than chance counts nothing. It works with few answers per
@@ -307,7 +307,7 @@ class DS1(ClassMethod):
     Parameters
     ----------
     positive
-        Whether a worker worse than chance counts nothing; otherwise she counts against what she says.
+        Whether a worker worse than chance has weight 0; otherwise the weight is negative.
     clip
         Smallest distance of the probability of being right from 0 and 1, which bounds the weights.
     max_iter, tol
@@ -336,7 +336,7 @@ class DS1(ClassMethod):
 
 @dataclass(frozen=True)
 class OneCoins(AnswerModel):
-    """One number for every worker: her vote, the log odds w_i above."""
+    """One number per worker: the log odds w_i above."""
 
     classes: int
     clip: float

@@ -9,8 +9,8 @@ in turn with new answers. It works where workers answer many tasks and differ no
 weights within a small range, so that CRH rarely goes wrong. It fails to make much of a very good worker among many bad
 ones, for the same reason, and where the first answers are wrong it stays with them.
 
-**CATD** (Li et al., VLDB 2014). A worker with few answers may be close to them by luck. If her N_i errors against the
-answers are Gaussian, her variance is below
+**CATD** (Li et al., VLDB 2014). A worker with few answers may be close to them by luck. If their N_i errors against the
+answers are Gaussian, their variance is below
 
     f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i)
 

@@ -63,7 +63,7 @@ _STALE, _MANY = 0.02, 1000  # the share of tasks, and how many beside them, afte
 _MIN_GAIN = 1e-9  # of the usual error, below which answers bring nothing
 _ROUNDING = 1e-9
 _DIGITS = 2.0**33  # ten of them
-_FAIR_SHARES = 2.0  # of the answers of a batch: nobody is asked for more, unless it is said how many
+_FAIR_SHARES = 2.0  # of the answers of a batch: the most per worker by default
 _SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 

@@ -124,7 +124,7 @@ def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
 
 
 def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
-    """Tell whether the summary of a saved result names a path among its inputs, as text; nothing there is opened."""
+    """Return whether the summary of a saved result names a path among its inputs, as text; nothing there is opened."""
     with suppress(OSError, ValueError, TypeError, KeyError, InputError):
         listed = read_summary(Path(folder))["inputs"]
         return not {os.fspath(path), str(Path(path).absolute()), os.path.realpath(path)}.isdisjoint(listed)

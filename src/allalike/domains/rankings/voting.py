@@ -287,7 +287,7 @@ RIDGE = 0.1  # wins for either item of each pair that was compared
 _TOLERANCE = 1e-9
 _MAX_ROUNDS, _MAX_HALVINGS = 100, 30
 _MAX_LOGIT = 500.0  # beyond which exp overflows, and nothing changes
-_ROUNDING = 1e-10  # of the log likelihood, which is no change
+_ROUNDING = 1e-10  # of the log likelihood, below which it has not changed
 _DIGITS = 6  # of scores that separate items, for the iteration stops before the last ones are right
 
 
