@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from allalike.report.material import Material
     from allalike.report.plot import Plots
     from allalike.result.call import Call
-    from allalike.result.explanations import TaskExplanation, WorkerExplanation
+    from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 
 _MAX_LOOKED_AT, _MAX_COMPARED = 5_000_000, 100_000  # answers for a table of quality: classes; sets, objects and masks
