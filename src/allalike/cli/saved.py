@@ -31,7 +31,7 @@ from allalike.result.summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-    from allalike.result.explanations import TaskExplanation, WorkerExplanation
+    from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 
 _EXAMPLES = "\b\n" + "\n".join(
@@ -88,7 +88,7 @@ def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **option
 
 
 def _draw_explanation(found: TaskExplanation | WorkerExplanation) -> list[str]:
-    from allalike.result.explanations import TaskExplanation
+    from allalike.result.explain import TaskExplanation
 
     lines = [line for sentence in found.sentences() for line in wrap(visible(sentence), WIDTH)]
     if isinstance(found, TaskExplanation):

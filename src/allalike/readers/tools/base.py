@@ -7,6 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,7 +23,7 @@ from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.source import Source
@@ -89,6 +90,20 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
         if type(number) not in (int, float) or number in (math.inf, -math.inf):
             raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
     return numbers
+
+
+def count_up(names: Iterable[str]) -> list[str]:
+    """Number names that stand in a list again.
+
+    >>> count_up(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: Counter[str] = Counter()
+    counted = []
+    for name in names:
+        seen[name] += 1
+        counted.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return counted
 
 
 # Files, as bytes and JSON.

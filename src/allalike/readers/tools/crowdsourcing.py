@@ -285,7 +285,7 @@ def wrench(export: Export) -> Iterator[Answer]:
     """
     silent, sizes = 0, set()
     for path in export.paths:
-        split = f"{export.place_of(path)[0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
+        split = f"{export.places[path][0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
         for name, task in export.document(path).items():
             export.at = f"{path}: task {name!r}"
             labels = get_numbers(task, "weak_labels")

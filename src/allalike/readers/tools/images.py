@@ -120,7 +120,7 @@ def coco(export: Export) -> Iterator[Answer]:
     for page in pages:
         labels: dict[Any, list[Any]] = {}
         if by_file:
-            labels = {(export.place_of(page.path)[0], image): [] for image in page.images}
+            labels = {(export.places[page.path][0], image): [] for image in page.images}
         for found in export.each(page.marks, page.path, "annotation"):
             worker, image = export.owner if by_file else get(found, *_WORKER), found["image_id"]
             if image not in page.images:
@@ -198,7 +198,7 @@ class _Page:
     """A file of CVAT: marks by picture, or frame of a video, and by question; areas are drawn."""
 
     def __init__(self, export: Export, path: Path) -> None:
-        self.export, self.worker = export, export.place_of(path)[0]
+        self.export, self.worker = export, export.places[path][0]
         self.marks: dict[str | int, dict[str, list[Any]]] = {}
         root = parse_annotations(path)
         for number, image in enumerate(root.iter("image"), start=1):

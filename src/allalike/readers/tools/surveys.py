@@ -25,7 +25,7 @@ from allalike.readers.formats.failures import check_gaps, guard
 from allalike.readers.formats.files import BOOKS
 from allalike.readers.formats.spreadsheets import read_sheet
 from allalike.readers.rating_scales import find_range, order_levels, read_ratings
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import Peek, Tool, count_up
 from allalike.readers.tools.frame import build_table
 from allalike.readers.tools.sheets import as_column, is_blank, is_number
 
@@ -210,7 +210,7 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
         names, *rows = _read_rows(path, files)
         form = Form(str(path), names, rows)
         prepare(form)
-        form.names = _number_twice(form.names)
+        form.names = count_up(name.strip() or f"column {n}" for n, name in enumerate(form.names, start=1))
         if not form.rows:
             raise InputError(f"{path} has questions, but no answers.")
         form.numbers = [f"{path.stem} {n}" if len(paths) > 1 else str(n) for n in range(1, len(form.rows) + 1)]
@@ -267,17 +267,6 @@ def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: File
         like = f"like {', '.join(files.include)}" if files.include else "that is a question"
         raise InputError(f"{form.where} has no column {like}. It has: {', '.join(form.names)}.")
     return questions
-
-
-def _number_twice(names: Sequence[str]) -> list[str]:
-    """Number names that occur before, and those that are empty."""
-    seen: Counter[str] = Counter()
-    different = []
-    for place, name in enumerate(names, start=1):
-        head = name.strip() or f"column {place}"
-        seen[head] += 1
-        different.append(head if seen[head] == 1 else f"{head} ({seen[head]})")
-    return different
 
 
 def _unused(name: str, taken: Collection[str]) -> str:

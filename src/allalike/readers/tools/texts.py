@@ -173,7 +173,7 @@ def conll(export: Export) -> Iterator[Answer]:
     annotators = [page.find_annotators() for page in pages]
     if export.files.worker_from is None and all(annotators):
         for page, columns in zip(pages, annotators, strict=True):
-            prefix = "/".join(filter(None, export.place_of(page.path))) + ":" if len(pages) > 1 else ""
+            prefix = "/".join(filter(None, export.places[page.path])) + ":" if len(pages) > 1 else ""
             for column in columns:
                 yield from page.answers(export, column, page.names[column], prefix)
         return
@@ -184,7 +184,7 @@ def conll(export: Export) -> Iterator[Answer]:
         )
     first: dict[str, _Tokens] = {}
     for page in pages:
-        worker, document = export.place_of(page.path)
+        worker, document = export.places[page.path]
         _check_tokens(first.setdefault(document, page), page)
         yield from page.answers(export, -1, worker, f"{document}:" if document else "")
 

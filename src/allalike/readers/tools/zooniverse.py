@@ -278,7 +278,6 @@ def _draw(sheet: Sheet, name: str, task: str, answers: Sequence[Any]) -> dict[st
     for row, outlines in enumerate(answers):
         if outlines is None:
             continue
-        areas.see(row, subjects[row])
         areas.measure(subjects[row], _find_size(sheet.cells("metadata")[row]) if "metadata" in sheet.columns else None)
         for mark in outlines:
             tool = mark.get("tool_label") or f"tool {mark.get('tool', mark.get('toolIndex', 0))}"
@@ -288,7 +287,8 @@ def _draw(sheet: Sheet, name: str, task: str, answers: Sequence[Any]) -> dict[st
                 raise InputError(f"{sheet.place(row)}: an outline has points without x and y: {str(mark)[:60]!r}.")
             areas.draw(row, subjects[row], f"{tool}{frame}", points)
     columns: dict[str, list[Any]] = {}
-    for row, _, tool, mask in areas.masks():
+    seen = ((row, subjects[row]) for row, outlines in enumerate(answers) if outlines is not None)
+    for row, _, tool, mask in areas.masks(seen):
         columns.setdefault(tool, [None] * len(answers))[row] = mask
     return {f"{name}: {tool}" if len(columns) > 1 else name: columns[tool] for tool in sorted(columns)}
 
