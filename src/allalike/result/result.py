@@ -18,7 +18,7 @@ from allalike.methods.auto.next_labels import rank_tasks
 from allalike.result.flags import flag_columns
 from allalike.result.messages import list_all_notes
 from allalike.result.quality import bias_columns, rate_workers
-from allalike.result.saved import SavedAs
+from allalike.result.saved import Call, SavedAs
 from allalike.result.saving import save_result, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.summary import Summary
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
-    from allalike.result.call import Call
     from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.report.material import Material
-    from allalike.result.call import Call
     from allalike.result.result import Result
+    from allalike.result.saved import Call
 
     Tables = Mapping[str, Mapping[str, Values | Array]]
 
