@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output
 from allalike._core.system.tables import FORMATS, guard_text
 from allalike.errors import InputError, OutputError
 from allalike.readers.formats.places import local_name
