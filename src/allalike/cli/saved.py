@@ -122,7 +122,7 @@ def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **opt
     rate and price of the worker. No worker, and no copy group, answers a task twice. The expected error, before and
     after, is estimated from the crowd.
     """
-    from allalike.result.targets import names_input, table_output
+    from allalike.result.saving import names_input, table_output
     from allalike.update import load
 
     if output is not None:  # before hours of work

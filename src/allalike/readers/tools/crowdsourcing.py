@@ -14,7 +14,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
-from allalike.readers.formats.matrices import SILENT, as_label_matrix
+from allalike.readers.formats.frames import SILENT, as_label_matrix
 from allalike.readers.tools.base import Peek, get, get_numbers
 from allalike.readers.tools.frame import Answer, Areas, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool

@@ -154,7 +154,7 @@ class SurveyTool(Tool):
                 return as_column([answers[question][row].strip() for question, row in given])
             return as_column([question if name == task else blocks[question] for question, _ in given])
 
-        facts = {"scales": block, "careless": people, "guessed": {"wide": "workers", "missing": "drop"}}
+        facts = {"scales": block, "notes": {"careless": people}, "guessed": {"wide": "workers", "missing": "drop"}}
         roles = (worker, task, label)
         names = [*about, block, task, label]
         return build_table(self, names, load, form.where, roles, text=True, remarks=tuple(form.remarks), **facts)
