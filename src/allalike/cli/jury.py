@@ -145,7 +145,7 @@ next(option for option in jury.params if option.name == "missing").default = "dr
 
 def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those of single judges, which take precedence."""
-    from allalike.result.prices import read_prices
+    from allalike.result.plan import read_prices
 
     if path is None and not single:
         return None
@@ -157,7 +157,7 @@ def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any]) -> None:
     """Refuse an output folder that must not be written, before hours of work."""
-    from allalike.result.targets import REPORT, result_names, result_output
+    from allalike.result.saving import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))

@@ -220,7 +220,7 @@ class Cuts:
         """Cut a piece into ranges."""
         places = [bisect_left(range(len(piece.tasks)), task, key=piece.tasks.__getitem__) for task in self.tasks]
         bounds = [0, *places, len(piece.tasks)]
-        return [_part(piece, np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
+        return [piece.take(np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
 
 
 def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
@@ -242,9 +242,4 @@ def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
 def in_order(pieces: list[Piece]) -> Piece:
     """Join the pieces of many shards, and put their tasks in order."""
     joined = Piece.join(pieces)
-    return _part(joined, order_of(joined.tasks))
-
-
-def _part(piece: Piece, rows: npt.NDArray[Any]) -> Piece:
-    found = {name: array[rows] for name, array in piece.found.items()}
-    return Piece(piece.tasks.take(rows), piece.answers[rows], found)
+    return joined.take(order_of(joined.tasks))

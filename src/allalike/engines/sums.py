@@ -156,6 +156,10 @@ class Piece:
         found = {name: np.concatenate([piece.found[name] for piece in pieces]) for name in pieces[0].found}
         return cls(Values.join([p.tasks for p in pieces]), np.concatenate([p.answers for p in pieces]), found)
 
+    def take(self, rows: npt.NDArray[Any]) -> Piece:
+        """Return some of the tasks."""
+        return Piece(self.tasks.take(rows), self.answers[rows], {name: each[rows] for name, each in self.found.items()})
+
 
 class TaskTable(ABC):
     """The arrays that a kernel returned, one row per task."""
