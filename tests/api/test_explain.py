@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike import Disk, Memory, Result
 from allalike.engines import Engine
-from allalike.result.explanations import TaskExplanation, WorkerExplanation
+from allalike.result.explain import TaskExplanation, WorkerExplanation
 from crowds.samples import Row
 from golden.record import differences, plain
 from running.program import call

@@ -19,7 +19,7 @@ from allalike._core.system import output
 from allalike.errors import InputError
 from allalike.history import read_history
 from allalike.result.result import Result
-from allalike.result.targets import result_names, result_output
+from allalike.result.saving import result_names, result_output
 from allalike.serve.session import Session
 
 Files = dict[str, bytes]

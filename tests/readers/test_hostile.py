@@ -24,7 +24,7 @@ from allalike._core.columns.hashes import make_plain
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError, TooLargeError
 from allalike.readers.formats.arrow import measure_arrow, open_arrow, open_parquet
-from allalike.readers.tools import images
+from allalike.readers.tools import marks
 from files.plain_rows import rows
 
 SOURCE = Path(allalike.__file__).parent
@@ -145,7 +145,7 @@ def test_xml_that_declares_entities_is_refused_in_every_encoding(tmp_path: Path,
         prolog = f'<?xml version="1.0" encoding="{encoding}"?><!-- -->{declared}'
         path.write_bytes(f"{prolog}<annotations>&x;</annotations>".encode(encoding))
     with pytest.raises(InputError, match="entities"):
-        allalike.read(path) if encoding == "xlsx" else images.parse_annotations(path)
+        allalike.read(path) if encoding == "xlsx" else marks.parse_annotations(path)
 
 
 def list_calls(path: Path) -> set[str]:

@@ -42,9 +42,7 @@ def open_table(source: Any, files: Files | None = None) -> Source:
     if isinstance(source, Mapping):
         return _of_mapping(source)
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
-        from allalike.readers.formats.json_files import with_paths
-
-        return with_paths(of_records(source), lambda: source)
+        return of_records(source)
     names = getattr(getattr(source, "dtype", None), "names", None)
     if names:  # an array of numpy with named fields
         return _of_mapping({name: source[name].tolist() for name in names})

@@ -65,10 +65,10 @@ def choose_tasks(pieces: Iterable[Piece], most: int, share: float) -> ShownTasks
         known = piece.found["confidence"][np.isfinite(piece.found["confidence"])]
         counts += np.bincount(np.clip((known * 20 + 1e-9).astype(np.int64), 0, 19), minlength=20)
         single += int(np.count_nonzero(piece.answers == 1))
-        sampled.append(_take(piece, np.flatnonzero(piece.tasks.hashes() / _HASHES < share)))
+        sampled.append(piece.take(np.flatnonzero(piece.tasks.hashes() / _HASHES < share)))
     assert shown is not None
     order = np.argsort(-measure_doubt(shown.found), kind="stable")
-    return ShownTasks(_take(shown, order), Piece.join(sampled), counts, single)
+    return ShownTasks(shown.take(order), Piece.join(sampled), counts, single)
 
 
 def measure_doubt(found: dict[str, Array]) -> Floats:
@@ -90,12 +90,7 @@ def _keep_most_important(piece: Piece, most: int) -> Piece:
         np.lexsort((-doubt, ~changed))[: min(most // 4, int(changed.sum()))],
         np.argsort(-doubt * piece.answers, kind="stable")[: most // 4],
     )
-    return _take(piece, np.unique(np.concatenate(firsts)))
-
-
-def _take(piece: Piece, rows: npt.NDArray[np.intp]) -> Piece:
-    found = {name: column[rows] for name, column in piece.found.items()}
-    return Piece(piece.tasks.take(rows), piece.answers[rows], found)
+    return piece.take(np.unique(np.concatenate(firsts)))
 
 
 def list_tasks(piece: Piece, labels: Labels) -> dict[str, Any]:

@@ -17,9 +17,11 @@ Ids match as they came, or as they are written: ``"7"`` is the task 7 unless ano
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
+from allalike._core.words import count
 from allalike.answers.gold import History
 from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.engines.shards import Shard
@@ -36,14 +39,12 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
-from allalike.result.explanations import Absence, Flag, TaskExplanation, WorkerExplanation
-from allalike.result.flags import find_constant_workers
-from allalike.result.quality import rate_disagreement
+from allalike.result.quality import find_constant_workers, rate_disagreement
 from allalike.result.summaries import find_truths, find_worse
-from allalike.result.tables import sureness, trust_columns, worker_columns
+from allalike.result.tables import ERRORS, sureness, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
     import pandas as pd
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
 
     Places = npt.NDArray[np.intp]
 
-_N_NAMED = 5  # members of a group
+_N_NAMED = 5  # members of a group, workers in a sentence, and nearest colleagues
+_MAX_LABEL = 40  # characters of a label in a sentence
 _MAX_CLOSE = 20_000  # ids among which a close one is searched
 _MAX_TRIED, _MAX_COSTLY_TRIED = 100, 25  # answers that are left out or changed, one after the other
 _MAX_ANSWERS = 1_000_000  # with more, deciding without a worker would take as long as the result itself
@@ -63,45 +65,250 @@ _MAX_DISAGREEMENTS = 10
 _MIN_COMMON = 5  # tasks that colleagues share; fewer only if there are no such colleagues
 
 
-def explain_task(run: Run, weighing: Fit, table: TaskTable, task: Any) -> TaskExplanation:
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class TaskExplanation:
+    """Why a task has its label; what is not known is NaN.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
+    >>> allalike.discover(rows, method="UA").explain(task=1)
+    Task 1: 'x', confidence 0.667; unweighted the same.
+    3 answers. By weight 'x' has 0.667 and 'y' has 0.333: a margin of 0.333.
+    The label would change without ada or bob; or if one of these said 'y': ada or bob.
+    See .answers and .labels.
+    """
+
+    task: Any
+    truth: Any
+    sureness: str
+    confidence: float
+    ci_low: Any
+    ci_high: Any
+    standard_error: float
+    unweighted: Any
+    changed: bool
+    tied: bool
+    is_gold: bool
+    abstained: bool
+    measure: str
+    runner_up: Any
+    runner_up_score: float
+    margin: float
+    spread: float
+    n_tried: int
+    answers: pd.DataFrame = field(hash=False)
+    labels: pd.DataFrame = field(hash=False)
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.sentences(), "See .answers and .labels."])
+
+    def sentences(self) -> list[str]:
+        """Describe the label, its margin, and the answers that decide it."""
+        confidence = "" if math.isnan(self.confidence) else f", {self.sureness} {self.confidence:.3f}"
+        if self.ci_low is not None and self.ci_low == self.ci_low:
+            low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in (self.ci_low, self.ci_high))
+            confidence = f", between {low} and {high} (95 %)"
+        notes = {
+            "a gold label": self.is_gold,
+            "a tie was broken": self.tied,
+            "confidence too low": self.abstained,
+            f"unweighted {_shorten(self.unweighted)}": self.changed,
+            "unweighted the same": not (self.changed or self.tied),
+        }
+        listed = ", ".join(note for note, applies in notes.items() if applies)
+        label = f"Task {self.task}: {_shorten(self.truth)}{confidence}; {listed}."
+        return [
+            sentence for sentence in (label, self._describe_margin(), self._describe_deciding_answers()) if sentence
+        ]
+
+    def _describe_margin(self) -> str:
+        number = count(len(self.answers), "answer")
+        if math.isnan(self.margin):
+            return "" if math.isnan(self.spread) else f"{number}, {self.spread:.4g} from the truth on average."
+        if self.runner_up is None:
+            return f"{number}, all the same."
+        return (
+            f"{number}. By {self.measure} {_shorten(self.truth)} has {self.runner_up_score + self.margin:.3f} and"
+            f" {_shorten(self.runner_up)} has {self.runner_up_score:.3f}: a margin of {self.margin:.3f}."
+        )
+
+    def _describe_deciding_answers(self) -> str:
+        if self.is_gold:
+            return "This is a gold label, which answers do not change."
+        workers = self.answers["worker"]
+        if "moves" in self.answers:
+            moves = self.answers["moves"]
+            if moves.isna().all():
+                return ""
+            place = int(moves.fillna(-1.0).argmax())
+            return f"It moves most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+        if len(self.answers) == 1:
+            return f"Only {workers.iloc[0]} answered it."
+        left_out, changed = (_list_or(workers[self.answers[name]].tolist()) for name in ("if_left_out", "if_changed"))
+        parts = [f"without {left_out}"] if left_out else []
+        parts += [f"if one of these said {_shorten(self.runner_up)}: {changed}"] if changed else []
+        if parts:
+            return f"The label would change {'; or '.join(parts)}."
+        tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} who count most"
+        return f"No single answer{tried} decides it."
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values[values.pop("sureness")] = values.pop("confidence")
+        return {name: _to_json(value) for name, value in values.items()}
+
+
+class Flag(NamedTuple):
+    """What is unusual about a worker, and the evidence."""
+
+    name: str
+    evidence: str
+
+
+class Absence(NamedTuple):
+    """What changes without a worker: labels that differ, of so many tasks, and tasks without other answers."""
+
+    changed: int
+    tasks: int
+    only: int
+    shift: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class WorkerExplanation:
+    """What a worker is like.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
+    >>> allalike.discover(rows, method="UA").explain(worker="eve")
+    Worker eve: 2 answers, weight 0.3333, mean error 1; 1 of 2 differ from the label.
+    Nearest, by mean distance on common tasks: ada (1 on 1), bob (1 on 1).
+    Without this worker, 0 of 1 labels differ, by 0 on average; 1 task has no other answer.
+    See .colleagues and .disagreements.
+    """
+
+    worker: Any
+    columns: Mapping[str, Any] = field(hash=False)
+    flags: tuple[Flag, ...]
+    disagrees: int
+    compared: int
+    without: Absence | None
+    too_large: bool
+    colleagues: pd.DataFrame = field(hash=False)
+    disagreements: pd.DataFrame = field(hash=False)
+
+    @property
+    def nearest(self) -> pd.DataFrame:
+        """The five colleagues who answer most like this worker."""
+        return self.colleagues.head(_N_NAMED)
+
+    @property
+    def farthest(self) -> pd.DataFrame:
+        """The five colleagues who answer least like this worker, and are not among the nearest; the farthest first."""
+        return self.colleagues.iloc[_N_NAMED:].tail(_N_NAMED).iloc[::-1]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.sentences(), "See .colleagues and .disagreements."])
+
+    def sentences(self) -> list[str]:
+        """Describe the worker's error, flags and colleagues, and the labels without the worker."""
+        facts = [f"{self.columns['answers']:,} answers", f"weight {self.columns['weight']:.4g}"]
+        unit = next(name for name in ERRORS if name in self.columns)
+        if not math.isnan(self.columns[unit]):
+            low, high = (self.columns.get(name, math.nan) for name in ("ci_low", "ci_high"))
+            interval = "" if math.isnan(low) or math.isnan(high) else f" ({low:.3g} to {high:.3g})"
+            facts.append(f"{unit.replace('_', ' ')} {self.columns[unit]:.3g}{interval}")
+        wrong = f"{self.disagrees:,} of {self.compared:,} differ from the label"
+        lines = [f"Worker {self.worker}: {', '.join(facts)}; {wrong}."]
+        lines += [f"{flag.name.capitalize()}: {flag.evidence}." for flag in self.flags]
+        if not len(self.colleagues):
+            lines.append("The worker shares no task with others.")
+        for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
+            if len(table):
+                rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
+                listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
+                lines.append(f"{name}, by mean distance on common tasks: {listed}.")
+        return [*lines, self._describe_absence()]
+
+    def _describe_absence(self) -> str:
+        if self.too_large:
+            return "Labels without this worker are not estimated for more than a million answers."
+        rest = self.without
+        if rest is None:
+            return "There are no other workers."
+        only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" if rest.only else ""
+        changed = f"{rest.changed:,} of {rest.tasks:,} labels differ"
+        return f"Without this worker, {changed}, by {rest.shift:.3g} on average{only}."
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        names = ("disagrees", "compared", "flags", "without", "too_large", "nearest", "farthest", "disagreements")
+        values = {**self.columns, **{name: getattr(self, name) for name in names}}
+        return {name: _to_json(value) for name, value in values.items()}
+
+
+def _shorten(label: Any) -> str:
+    if isinstance(label, date):
+        return str(label)
+    text = f"{label:.6g}" if isinstance(label, float) else " ".join(repr(label).split())
+    return text if len(text) <= _MAX_LABEL else f"{text[: _MAX_LABEL - 3]}..."
+
+
+def _list_or(names: list[Any]) -> str:
+    """List a few names."""
+    shown = [*map(str, names[:_N_NAMED]), *([f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else [])]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
+def _to_json(value: Any) -> Any:
+    """Return a JSON value, or the text of what JSON cannot hold; a table is a list of its rows."""
+    if hasattr(value, "columns"):
+        columns = {name: [_to_json(each) for each in value[name]] for name in value}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Flag | Absence):
+        return {name: _to_json(each) for name, each in value._asdict().items()}
+    if isinstance(value, list | tuple):
+        return [_to_json(each) for each in value]
+    return value if value is None or isinstance(value, str | int | bool) else str(value)
+
+
+# Tasks.
+
+
+def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplanation:
     """Explain why a task has its label."""
-    piece = _find_task(table, task)
-    encoding, kernels = run.encoding, run.kernels
-    values = {name: column[:1] for name, column in piece.found.items()}
+    piece, encoding = _find_task(table, task), run.encoding
+    values = piece.found
     block = pick_tasks(run, piece.tasks.hashes())
     block = block.pick(np.arange(1), np.arange(int(block.sizes[0])))
-    columns, share = _share_out(run, weighing, block)
-    truth, known = values["label"], bool(values.get("known", np.zeros(1))[0])
+    columns, share = _share_out(run, fit, block)
+    label, is_gold = values["label"], bool(values.get("known", np.zeros(1))[0])
     number, first = _number_labels(block.label, encoding)
-    probabilities = weighing.probabilities
-    if probabilities is None:
-        score = sum_by(number, share, len(first))
-    else:
-        every = probabilities(encoding.prepare(block), *weighing.arguments)["probability"]
-        score = every[0, block.label[first]]
-    is_truth = _measure(block.label[first], truth, kernels) == 0
+    names, rates = encoding.decode(block.label[first]), {"share": sum_by(number, share, len(first))}
+    if fit.probabilities is not None:
+        every = fit.probabilities(encoding.prepare(block), *fit.arguments)["probability"]
+        rates["probability"] = every[0, block.label[first]]
+    measure, score = list(rates.items())[-1]
+    is_label = _measure(block.label[first], label, run.kernels) == 0
     order = np.argsort(-score, kind="stable")
-    others = [place for place in order if not is_truth[place]]
+    others = [place for place in order if not is_label[place]]
+    rival = others[0] if others and not encoding.numeric else None
+    most = 0 if is_gold else _MAX_TRIED if encoding.n_classes is not None or encoding.numeric else _MAX_COSTLY_TRIED
+    by_share = np.argsort(-share, kind="stable")
+    distance = _measure(block.label, label, run.kernels)
     runner_up = block.label[first[others[0]]] if others and run.domain.recurring else None
-    cheap = encoding.n_classes is not None or encoding.numeric
-    most = 0 if known else _MAX_TRIED if cheap else _MAX_COSTLY_TRIED
-    tried = np.argsort(-share, kind="stable")[:most]
-    distance = _measure(block.label, truth, kernels)
-    columns |= {"distance": distance, **_try_changes(run, weighing, block, tried, runner_up)}
-    following = float(score[others[0]]) if others else 0.0
-    names = encoding.decode(block.label[first])
-    labels: dict[str, Any] = {
-        "label": names.take(order),
-        "answers": np.bincount(number, minlength=len(order))[order],
-        "share": sum_by(number, share, len(order))[order],
-        **({} if probabilities is None else {"probability": score[order]}),
-    }
+    columns |= {"distance": distance, **_try_changes(run, fit, block, by_share[:most], runner_up)}
+    counts = {"answers": np.bincount(number, minlength=len(order)), **rates}
     ends = {"low": [np.nan], "high": [np.nan], **values, **encoding.truth_columns(values)}
-    rivals = bool(others) and not encoding.numeric
+    following = float(score[others[0]]) if others else 0.0
     return TaskExplanation(
         task=piece.tasks[0],
-        truth=encoding.decode(truth).tolist()[0],
-        sureness=sureness(weighing),
+        truth=encoding.decode(label).tolist()[0],
+        sureness=sureness(fit),
         confidence=float(values["confidence"][0]),
         ci_low=ends["low"][0],
         ci_high=ends["high"][0],
@@ -109,40 +316,36 @@ def explain_task(run: Run, weighing: Fit, table: TaskTable, task: Any) -> TaskEx
         unweighted=encoding.decode(values["unweighted"]).tolist()[0],
         changed=bool(values["changed"][0]),
         tied=bool(values["tied"][0]),
-        is_gold=known,
+        is_gold=is_gold,
         abstained=bool(values.get("abstained", np.zeros(1))[0]),
-        measure="weight" if probabilities is None else "probability",
-        runner_up=names.tolist()[others[0]] if rivals else None,
-        runner_up_score=following if rivals else np.nan,
-        margin=float(score[is_truth].sum()) - following if is_truth.any() and not encoding.numeric else np.nan,
+        measure="weight" if measure == "share" else measure,
+        runner_up=None if rival is None else names.tolist()[rival],
+        runner_up_score=np.nan if rival is None else following,
+        margin=float(score[is_label].sum()) - following if is_label.any() and not encoding.numeric else np.nan,
         spread=_compute_spread(share, distance, squared=run.domain.distance == "squared"),
-        n_tried=len(tried),
-        answers=frame_of(columns).iloc[np.argsort(-share, kind="stable")].reset_index(drop=True),
-        labels=frame_of(labels),
+        n_tried=min(most, len(share)),
+        answers=frame_of(columns).iloc[by_share].reset_index(drop=True),
+        labels=frame_of({"label": names.take(order), **{name: column[order] for name, column in counts.items()}}),
     )
 
 
 def _find_task(table: TaskTable, task: Any) -> Piece:
     """Return the row of a task in the table of labels."""
-    first: Values | None = None
     for piece in table.pieces():
-        row = find_places(_to_column(task, piece.tasks), piece.tasks)
-        if row[0] >= 0:
-            return Piece(piece.tasks.take(row), piece.answers[row], {n: c[row] for n, c in piece.found.items()})
-        first = first or piece.tasks
-    assert first is not None
-    raise _refuse_unknown("task", task, first)
+        row = _find_id(task, piece.tasks)
+        if row >= 0:
+            return piece.take(np.array([row]))
+    raise _refuse_unknown("task", task, next(iter(table.pieces())).tasks)
 
 
-def _to_column(name: Any, known: Values) -> Values:
-    """Return an id as a column, of Python's where the others are."""
+def _find_id(name: Any, known: Values) -> int:
+    """Return the place of an id, or -1; it is compared as a column of Python's objects where the others are."""
     name = name.item() if isinstance(name, np.generic) else name
-    if isinstance(known.data, list):
-        return Values([name])
-    try:
-        return Values(pa.array([name]))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return Values([name])
+    wanted = Values([name])
+    if not isinstance(known.data, list):
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            wanted = Values(pa.array([name]))
+    return int(find_places(wanted, known)[0])
 
 
 def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
@@ -151,15 +354,15 @@ def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
     return UnknownNameError(f"No {kind} is called {name!r}.{hint or f' The first is {some[0]!r}.'}")
 
 
-def _share_out(run: Run, weighing: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
+def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
     """Return the first columns of the table of answers, and the share of each; if nothing counts, all are equal."""
-    groups, weight = weighing.copy_groups, weighing.weight[block.worker]
+    groups, weight = fit.copy_groups, fit.weight[block.worker]
     voice = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
     counts = weight * voice
     share = counts / counts.sum() if counts.sum() > 0 else np.full(len(voice), 1 / len(voice))
     columns = {"worker": run.workers.take(block.worker), "label": run.encoding.decode(block.label), "weight": weight}
     if groups is not None:
-        columns |= {"effective_answers": voice, "copy_group": trust_columns(weighing)["copy_group"].take(block.worker)}
+        columns |= {"effective_answers": voice, "copy_group": trust_columns(fit)["copy_group"].take(block.worker)}
     return {**columns, "share": share}, share
 
 
@@ -188,21 +391,18 @@ def _measure(codes: Array, one: Array, kernels: Kernels) -> Floats:
 
 def _compute_spread(share: Floats, distance: Floats, *, squared: bool) -> float:
     """Return how far the answers are from the label, by their shares; a length where distances are squares."""
-    known = ~np.isnan(distance)
-    total = share[known].sum()
-    if total <= 0:
-        return math.nan
-    mean = float((share[known] * distance[known]).sum() / total)
+    total = share[~np.isnan(distance)].sum()
+    mean = float(np.nansum(share * distance) / total) if total > 0 else math.nan
     return math.sqrt(mean) if squared else mean
 
 
-def _try_changes(run: Run, weighing: Fit, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
+def _try_changes(run: Run, fit: Fit, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
     """Decide without each of some answers, and with each changed; what was not tried changes nothing."""
     n, kernels = len(block.label), run.kernels
     moves, left_out, changed = np.full(n, np.nan), np.full(n, n == 1), np.zeros(n, np.bool_)
 
     def decide(part: Block) -> Array:
-        return weighing.decide_on(run)(run.encoding.prepare(part), *weighing.arguments)["label"]
+        return fit.decide_on(run)(run.encoding.prepare(part), *fit.arguments)["label"]
 
     def repeat(rows: Places) -> Block:
         """Return answers to the task as if they were answers to several tasks, one for each answer that is tried."""
@@ -217,63 +417,44 @@ def _try_changes(run: Run, weighing: Fit, block: Block, tried: Places, runner_up
         )
 
     scatter = kernels.scatter(run.encoding.prepare(block)).repeat(len(tried))
-    truths = decide(block).repeat(len(tried), axis=0)
+    labels = decide(block).repeat(len(tried), axis=0)
     if n > 1 and len(tried):
         without = decide(repeat(np.concatenate([np.delete(np.arange(n), place) for place in tried])))
-        left_out[tried] = kernels.differs(truths, without, scatter)
-        moves[tried] = kernels.distance_between(truths, without)
+        left_out[tried] = kernels.differs(labels, without, scatter)
+        moves[tried] = kernels.distance_between(labels, without)
     if not run.domain.recurring:
         return {"moves": moves}
     if runner_up is not None and len(tried):
         copies = repeat(np.tile(np.arange(n), len(tried)))
         for place in tried + np.arange(len(tried)) * n:  # one by one, because a label may be a tuple
             copies.label[place] = runner_up
-        changed[tried] = kernels.differs(truths, decide(copies), scatter)
+        changed[tried] = kernels.differs(labels, decide(copies), scatter)
     return {"if_left_out": left_out, "if_changed": changed}
 
 
-def explain_worker(run: Run, weighing: Fit, table: TaskTable, method: Method | None, name: Any) -> WorkerExplanation:
+# Workers.
+
+
+def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, name: Any) -> WorkerExplanation:
     """Explain what a worker is like; without a method, labels without the worker are not estimated."""
     if run.worker_task is not None:
         raise UnsupportedError("Every task is a problem of its own here, with its own workers. Explain a task.")
-    worker = int(find_places(_to_column(name, run.workers), run.workers)[0])
+    worker = _find_id(name, run.workers)
     if worker < 0:
         raise _refuse_unknown("worker", name, run.workers)
-    blocks = run.gather(partial(_pick_worker, kernels=run.kernels, number=worker))
-    hashes, label = (np.concatenate([getattr(block, part) for block in blocks]) for part in ("task_hash", "label"))
-    order = np.argsort(hashes, kind="stable")
-    hashes, label = hashes[order], label[order]
-    columns = {}
-    for title, column in worker_columns(run, weighing).items():
-        value = column[worker]
-        columns[title] = value.item() if isinstance(value, np.generic) else value
+    columns = {title: column[worker] for title, column in worker_columns(run, fit).items()}
     large = int(run.answer_counts.sum()) > _MAX_ANSWERS
-    disagreements, disagrees, compared = _find_disagreements(run, weighing, table, hashes, label)
+    disagreements, disagrees, compared = _find_disagreements(run, fit, table, worker)
     return WorkerExplanation(
         worker=run.workers[worker],
-        columns=columns,
-        flags=tuple(_find_flags(run, weighing, worker)),
+        columns={title: each.item() if isinstance(each, np.generic) else each for title, each in columns.items()},
+        flags=tuple(_find_flags(run, fit, worker)),
         disagrees=disagrees,
         compared=compared,
         without=None if method is None or large else _leave_out(run, table, method, worker),
         too_large=large,
         colleagues=_find_colleagues(run, worker),
         disagreements=disagreements,
-    )
-
-
-def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
-    """Return a block of nothing but the answers of one worker."""
-    workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else block.workers
-    rows = np.flatnonzero(workers[block.worker] == number)
-    return replace(
-        block.pick(block.task[rows], rows),
-        starts=np.arange(len(rows)),
-        sizes=np.ones(len(rows), np.int64),
-        worker=np.full(len(rows), number, np.intp),
-        label=kernels.restore_answers(block, rows),
-        workers=slice(None),
-        gold_label=kernels.restore_gold(block)[:0],
     )
 
 
@@ -292,73 +473,80 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
     return frame_of({"worker": run.workers.take(met), "common_tasks": n_common, "distance": mean})
 
 
-def _find_disagreements(
-    run: Run, weighing: Fit, table: TaskTable, hashes: Array, label: Array
-) -> tuple[pd.DataFrame, int, int]:
+def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
+    """Return a block of nothing but the answers of one worker."""
+    workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else block.workers
+    rows = np.flatnonzero(workers[block.worker] == number)
+    return replace(
+        block.pick(block.task[rows], rows),
+        starts=np.arange(len(rows)),
+        sizes=np.ones(len(rows), np.int64),
+        worker=np.full(len(rows), number, np.intp),
+        label=kernels.restore_answers(block, rows),
+        workers=slice(None),
+        gold_label=kernels.restore_gold(block)[:0],
+    )
+
+
+def _find_disagreements(run: Run, fit: Fit, table: TaskTable, worker: int) -> tuple[pd.DataFrame, int, int]:
     """Return the strongest disagreements with the labels, their number, and the number of answers compared."""
+    blocks = run.gather(partial(_pick_worker, kernels=run.kernels, number=worker))
+    hashes, answers = (np.concatenate([getattr(block, part) for block in blocks]) for part in ("task_hash", "label"))
+    order = np.argsort(hashes, kind="stable")
+    whole = _find_rows(table, hashes[order])
+    answer, label, confidence = answers[order][whole.found["place"]], whole.found["label"], whole.found["confidence"]
+    distance = run.kernels.distance_between(answer, label)
+    strength = rate_disagreement(distance, confidence)
+    rows = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
+    rows = rows[strength[rows] > 0]
+    columns: dict[str, Values | Array] = {
+        "task": whole.tasks.take(rows),
+        "label": run.encoding.decode(answer[rows]),
+        "truth": run.encoding.decode(label[rows]),
+        sureness(fit): confidence[rows],
+        "distance": distance[rows],
+    }
+    return frame_of(columns), int(np.count_nonzero(np.nan_to_num(distance) > 0)), len(answer)
+
+
+def _find_rows(table: TaskTable, hashes: Array) -> Piece:
+    """Return the rows of the tasks with these hashes, which are sorted, and the ``place`` of each among them."""
     kept: list[Piece] = []
-    disagrees = compared = 0
     for piece in table.pieces():
         own = piece.tasks.hashes()
         place = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
-        here = np.flatnonzero(hashes[place] == own)
-        if not len(here):
-            continue
-        answer, truth, confidence = label[place[here]], piece.found["label"][here], piece.found["confidence"][here]
-        distance = run.kernels.distance_between(answer, truth)
-        strength = rate_disagreement(distance, confidence)
-        disagrees += int(np.count_nonzero(np.nan_to_num(distance) > 0))
-        compared += len(here)
-        best = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
-        columns = {"answer": answer, "truth": truth, "distance": distance, "sure": confidence, "strength": strength}
-        chosen = {name: column[best] for name, column in columns.items()}
-        kept.append(Piece(piece.tasks.take(here[best]), piece.answers[here[best]], chosen))
-    whole = Piece.join(kept)
-    order = np.argsort(-whole.found["strength"], kind="stable")[:_MAX_DISAGREEMENTS]
-    rows = order[whole.found["strength"][order] > 0]
-    picked = {name: column[rows] for name, column in whole.found.items()}
-    columns = {
-        "task": whole.tasks.take(rows),
-        "label": run.encoding.decode(picked["answer"]),
-        "truth": run.encoding.decode(picked["truth"]),
-        sureness(weighing): picked["sure"],
-        "distance": picked["distance"],
-    }
-    return frame_of(columns), disagrees, compared
+        columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "place": place}
+        kept.append(Piece(piece.tasks, piece.answers, columns).take(np.flatnonzero(hashes[place] == own)))
+    return Piece.join([piece for piece in kept if len(piece.answers)] or kept[:1])
 
 
-def _find_flags(run: Run, weighing: Fit, worker: int) -> Iterator[Flag]:
-    faults, groups = weighing.uncertainty, weighing.copy_groups
-    if faults is not None and faults.few[worker]:
-        yield Flag("few answers", f"{int(faults.shared[worker]):,} of the worker's tasks have other answers")
-    if faults is not None and faults.uninformative is not None and faults.uninformative[worker]:
-        assert faults.informativeness is not None
-        assert faults.informativeness_se is not None
-        value, error = faults.informativeness[worker], faults.informativeness_se[worker]
+def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
+    known, groups = fit.uncertainty, fit.copy_groups
+    if known is not None and known.few[worker]:
+        yield Flag("few answers", f"{int(known.shared[worker]):,} of the worker's tasks have other answers")
+    trust = {name: column[worker] for name, column in trust_columns(fit).items()}
+    if trust.get("uninformative"):
+        value, error = trust["informativeness"], trust["informativeness_se"]
         yield Flag("uninformative", f"informativeness {value:.2g}, standard error {error:.2g}")
     for group in groups.groups if groups is not None else ():
         if worker in group.members:
-            yield _describe_group(run.workers, group, worker)
-    worse = find_worse(run, weighing)
+            others = [str(run.workers[number]) for number in group.members if number != worker]
+            more = f" and {len(others) - _N_NAMED:,} more" if len(others) > _N_NAMED else ""
+            together = "" if np.isnan(group.fidelity) else f", together in {100 * group.fidelity:.0f} % of them"
+            yield Flag(
+                "copies" if group.copies else "alike",
+                f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} tasks in common, {group.rare:,} rare"
+                f" answers shared{together}, by chance with probability {group.p_value:.2g}",
+            )
+    worse = find_worse(run, fit)
     if worse is not None and worker in worse.workers:
         low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
-        known = f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}"
+        interval = f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}"
         more = f"{worse.relative[worker]:.3g} more than others on the same tasks"
-        yield Flag(f"larger {unit}", known if np.isfinite(low) else more)
+        yield Flag(f"larger {unit}", interval if np.isfinite(low) else more)
     constant = find_constant_workers(run)
     if worker in constant:
         yield Flag("always the same", f"all {int(run.answer_counts[worker]):,} answers are {constant[worker]!r}")
-
-
-def _describe_group(workers: Values, group: Any, worker: int) -> Flag:
-    others = [str(workers[number]) for number in group.members if number != worker]
-    more = f" and {len(others) - _N_NAMED:,} more" if len(others) > _N_NAMED else ""
-    together = "" if np.isnan(group.fidelity) else f", together in {100 * group.fidelity:.0f} % of them"
-    return Flag(
-        "copies" if group.copies else "alike",
-        f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} tasks in common, {group.rare:,} rare"
-        f" answers shared{together}, by chance with probability {group.p_value:.2g}",
-    )
 
 
 def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:
@@ -368,18 +556,12 @@ def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absen
         return None
     learns = rest.n_gold > 0 and without_gold(method) != method
     label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
-    hashes = rest.shards[0].task_hash
-    scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
-    changed, shift, compared = 0, 0.0, 0
-    for piece in table.pieces():
-        own = piece.tasks.hashes()
-        place = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
-        here = np.flatnonzero(hashes[place] == own)
-        before, after = piece.found["label"][here], label[place[here]]
-        changed += int(np.count_nonzero(run.kernels.differs(before, after, scatter[place[here]])))
-        shift += float(np.nansum(run.kernels.distance_between(before, after))) if len(here) else 0.0
-        compared += len(here)
-    return Absence(changed, compared, run.n_tasks - compared, shift / compared)
+    whole = _find_rows(table, np.asarray(rest.shards[0].task_hash))
+    before, place = whole.found["label"], whole.found["place"]
+    scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])[place]
+    changed = np.count_nonzero(run.kernels.differs(before, label[place], scatter))
+    shift = float(np.nansum(run.kernels.distance_between(before, label[place]))) / len(place)
+    return Absence(int(changed), len(place), run.n_tasks - len(place), shift)
 
 
 def _drop_worker(run: Run, worker: int) -> MemoryRun | None:

@@ -177,9 +177,7 @@ def check_pairs(block: Block) -> None:
     """Refuse to compare each two answers of so large tasks that the distances do not fit in memory."""
     pairs, most = float((block.sizes * (block.sizes - 1.0)).sum()), int(block.sizes.max(initial=0))
     check_memory(
-        _BYTES_PER_PAIR * pairs,
-        f"Comparing each two answers to the same task, of which one has {most:,},",
-        _INSTEAD,
+        _BYTES_PER_PAIR * pairs, f"Comparing each two answers to the same task, of which one has {most:,},", _INSTEAD
     )
 
 
@@ -226,9 +224,7 @@ class Centred:
         small = np.asarray(smallest * _SMALL_RATIO < np.abs(centre))
         lost = np.flatnonzero(block.to_answers(small if small.ndim == 1 else np.asarray(small.any(axis=1))))
         return replace(
-            block,
-            label=block.label - block.to_answers(centre),
-            gold_label=block.gold_label - centre[block.gold_task],
+            block, label=block.label - block.to_answers(centre), gold_label=block.gold_label - centre[block.gold_task]
         ).keeping(Centred(centre, lost, block.label[lost]))
 
     def answers(self, block: Block, rows: Array) -> Floats:

@@ -39,10 +39,6 @@ _FOLDER_FLAGS = sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW
 _EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
 
 
-def _nothing(_: Path) -> list[str]:
-    return []
-
-
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """Files that are written into a folder together.
@@ -56,7 +52,7 @@ class Output:
     """
 
     folder: Path
-    find_own: Callable[[Path], Iterable[str]] = _nothing
+    find_own: Callable[[Path], Iterable[str]] = lambda _: ()
     inputs: tuple[Path, ...] = ()
     overwrite: bool = False
     index: str = ""

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from allalike._core.words import cut
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,
@@ -22,11 +21,11 @@ from allalike.readers.column_names import (
     pick_columns,
     rate_name,
 )
-from allalike.readers.inference.matrices import Matrix, find_matrix
+from allalike.readers.inference.matrices import find_matrix
 from allalike.readers.inference.samples import TableSample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from allalike.readers.formats.source import Source
     from allalike.readers.inference.samples import ColumnSample
@@ -42,6 +41,9 @@ UNLIKELY = -1.0  # score of an arrangement that no name supports
 _MAX_PROPOSED, _MAX_BEHIND, _MAX_ARRANGED = 10, 0.6, 5  # candidates, scores behind the best, columns in any order
 _MAX_FILES, _MAX_FILE_ROWS, _MAX_PATHS = 20, 10_000, 30
 _ROWS_SHOWN, _CELL, _NAME, _COLUMNS_SHOWN, _WIDTH = 3, 24, 60, 40, 110
+_MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
+_MAX_ID_LENGTH = 80  # longer texts are not ids of workers
+_NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     >>> find_roles(of_records(rows), {"worker": "who"}).picked
     {'worker': 'who', 'task': 'item', 'label': 'label'}
     """
-    if table.expand is not None and any(name not in table.names for name in chosen.values()):
-        table = _expand(table, chosen)
+    if table.records is not None and any(name not in table.names for name in chosen.values()):
+        table = _expand(table, table.records(), chosen)
     check_chosen(table.names, chosen, table.where)
     known = dict(chosen)
     for role, names in table.roles.items():
@@ -85,20 +87,20 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
 
 
-def _expand(table: Source, chosen: Mapping[str, str]) -> Source:
+def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) -> Source:
     """Return a table of paths into nested records, with all paths through the same list if some are to be found."""
-    assert table.expand is not None
+    from allalike.readers.formats.json_files import expand_records, list_paths
 
     def find_list(paths: Sequence[str]) -> str:
         """Return the innermost list that paths go through, such as ``annotations[]``."""
         return max((path[: path.rfind("[]") + 2] if "[]" in path else "" for path in paths), key=len, default="")
 
     paths = list(chosen.values())
-    if len(paths) < len(SYNONYMS) and table.list_paths is not None:
-        same = (group for group in table.list_paths() if find_list(group) == find_list(paths))
+    if len(paths) < len(SYNONYMS):
+        same = (group for group in list_paths(records) if find_list(group) == find_list(paths))
         paths = list(dict.fromkeys((*paths, *next(same, []))))
     try:
-        return table.expand(paths)
+        return expand_records(records, paths, table.where)
     except ColumnError as error:
         wrong = {role: None for role, name in chosen.items() if name not in table.names}
         error.proposals = (Proposal({"columns": wrong}),)
@@ -128,20 +130,20 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
     candidates = rank_columns(sample, known)
     if by_name and not (candidates and _beats(candidates[0], by_name, structure)):
         return by_name
-    if question := _ask_shape(table, sample, known, candidates):
-        raise question
+    ways, what = _find_shapes(table, sample, known, candidates)
+    if ways:
+        raise _ask(table, sample, known, candidates, what=what, ways=ways)
     if not candidates or candidates[0].content < _TRUSTED:
         raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what="" if candidates else unclear)
-    if reason := _find_rivals(sample, known, by_name, candidates):
-        raise _ask(table, sample, known, candidates, reason)
+    if why := _find_doubt(sample, known, by_name, candidates):
+        raise _ask(table, sample, known, candidates, why)
     return candidates[0].columns
 
 
 def _beats(best: Candidate, by_name: Mapping[str, str], structure: float) -> bool:
     """Return whether a candidate is so much better than what names suggest that they cannot be right."""
-    if best.structure < max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE):
-        return False
-    return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
+    fits = all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
+    return fits and best.structure >= max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE)
 
 
 def _take_sample(table: Source, na: frozenset[str]) -> TableSample:
@@ -150,26 +152,26 @@ def _take_sample(table: Source, na: frozenset[str]) -> TableSample:
     return TableSample(table.sample(min(SAMPLE_ROWS, rows)), na)
 
 
-def _find_rivals(
+def _find_doubt(
     sample: TableSample, known: Mapping[str, str], by_name: Mapping[str, str], candidates: Sequence[Candidate]
 ) -> str:
     """Return why the best candidate is uncertain; nothing if it is certain."""
     best, columns = candidates[0], candidates[0].columns
-    task, worker = (rate_agreement(sample, columns["label"], columns[role]) for role in ("task", "worker"))
+    lead = rate_agreement(sample, columns["label"], columns["task"])
+    lead -= rate_agreement(sample, columns["label"], columns["worker"])
     fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
+    sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
     turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
-    sure = task - worker >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
     near = [each for each in candidates[1:] if each.score > best.score - _CLEAR_LEAD and not best.is_like(each, sample)]
-    rivals = [each.columns for each in near if not sure or each.columns != turned]
-    if rivals:
-        role = next(role for role, name in columns.items() if name != rivals[0][role])
-        return f"The {role} may be {columns[role]!r} or {rivals[0][role]!r}."
-    for role, name in columns.items():
-        if role not in known and rate_name(name, role) < 0:
-            return f"The name {name!r} suggests something else."
-        if name != by_name.get(role, name) and rate_name(name, role) < _INFORMATIVE_NAME:
-            return f"The name {by_name[role]!r} suggests the {role}, but its content does not fit."
-    if sum(role in known or rate_name(name, role) >= _INFORMATIVE_NAME for role, name in columns.items()) >= 2:
+    for rival in (each.columns for each in near if not sure or each.columns != turned):
+        role = next(role for role, name in columns.items() if name != rival[role])
+        return f"The {role} may be {columns[role]!r} or {rival[role]!r}."
+    rates = {role: rate_name(name, role) for role, name in columns.items()}
+    odd = [name for role, name in columns.items() if role not in known and rates[role] < 0]
+    others = {role: by_name[role] for role, name in columns.items() if name != by_name.get(role, name)}
+    if odd := [*odd, *(name for role, name in others.items() if rates[role] < _INFORMATIVE_NAME)]:
+        return f"The name {odd[0]!r} suggests something else than its content."
+    if sum(role in known or rate >= _INFORMATIVE_NAME for role, rate in rates.items()) >= 2:
         return ""
     if len(sample.names) > len(SYNONYMS):
         return "Their names do not show it, and what they contain may mean something else."
@@ -194,86 +196,65 @@ class Candidate:
 
     def is_like(self, other: Candidate, sample: TableSample) -> bool:
         """Return whether another candidate has columns with the same values."""
-        return all(_are_same(sample, name, other.columns[role]) for role, name in self.columns.items())
-
-
-_MAX_IDS, _MAX_LABELS, _MAX_PAIRS = 14, 30, 8  # columns tried as worker or task, as label, and pairs of worker and task
-_MAX_ID_LENGTH = 80  # longer texts are not ids of workers
-_NO_IDS = ("number", "date", "nested", "records", "truth value")
+        return all(sample.are_same(name, other.columns[role]) for role, name in self.columns.items())
 
 
 def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candidate]:
     """Return all columns that may be worker, task and label beside the chosen ones, the best first."""
     if sample.n_rows < _MIN_ROWS:
         return []
-
-    def is_id(column: ColumnSample) -> bool:
-        return column.kind not in _NO_IDS and 2 <= column.n_values < sample.n_rows
-
-    def is_worker(column: ColumnSample) -> bool:
-        length = sum(map(len, column.texts)) / len(column.texts)
-        return is_id(column) and column.kind != "url" and length <= _MAX_ID_LENGTH
-
-    def is_task(column: ColumnSample) -> bool:  # also a time or place of a measurement
-        recurs = 2 <= column.n_values <= sample.n_rows / 2
-        return is_id(column) or (column.kind in ("date", "number") and recurs)
-
-    workers = _list_columns(sample, chosen, "worker", is_worker)[:_MAX_IDS]
-    tasks = _list_columns(sample, chosen, "task", is_task)[:_MAX_IDS]
-    labels = _list_columns(sample, chosen, "label", lambda column: column.n_present >= 2)[:_MAX_LABELS]
+    workers, tasks, labels = (_list_columns(sample, chosen, role) for role in SYNONYMS)
     pairs = [
         (_rate_pair(sample, worker, task) + _rate_names({"worker": worker, "task": task}), worker, task)
-        for worker, task in product(workers, tasks)
-        if worker != task and not _are_same(sample, worker, task)
+        for worker, task in product(workers[:_MAX_IDS], tasks[:_MAX_IDS])
+        if not sample.are_same(worker, task)
     ]
     pairs.sort(key=lambda pair: -pair[0])
-    candidates = []
-    for score, worker, task in pairs[:_MAX_PAIRS]:
-        if score > pairs[0][0] - _MAX_BEHIND:
-            candidates += _rank_labels(sample, worker, task, tasks, labels)
+    candidates = [
+        _rate_label_beside(sample, {"worker": worker, "task": task, "label": label}, tasks[:_MAX_IDS])
+        for score, worker, task in pairs[:_MAX_PAIRS]
+        for label in labels[:_MAX_LABELS]
+        if score > pairs[0][0] - _MAX_BEHIND and label not in (worker, task)
+    ]
     return sorted(candidates, key=lambda candidate: (-candidate.score, *candidate.columns.values()))
 
 
-def _list_columns(
-    sample: TableSample, chosen: Mapping[str, str], role: str, may_be: Callable[[ColumnSample], bool]
-) -> list[str]:
+def _list_columns(sample: TableSample, chosen: Mapping[str, str], role: str) -> list[str]:
     """Return the chosen column, or those that may be; of several with the same values the best named and shortest."""
     if role in chosen:
         return [chosen[role]]
-    groups: dict[bytes, list[str]] = {}
+    groups: dict[bytes, list[ColumnSample]] = {}
     for column in sample.columns:
-        if column.name not in chosen.values() and may_be(column):
-            groups.setdefault(column.codes.tobytes(), []).append(column.name)
+        if column.name not in chosen.values() and _may_be(column, role, sample.n_rows):
+            groups.setdefault(column.codes.tobytes(), []).append(column)
     best = [
-        min(group, key=lambda name: (-rate_name(name, role), len("".join(sample[name].texts)), name))
+        min(group, key=lambda each: (-rate_name(each.name, role), len("".join(each.texts)), each.name)).name
         for group in groups.values()
     ]
     return sorted(best, key=lambda name: -rate_name(name, role))
 
 
-def _are_same(sample: TableSample, name: str, other: str) -> bool:
-    return np.array_equal(sample[name].codes, sample[other].codes)
+def _may_be(column: ColumnSample, role: str, n_rows: int) -> bool:
+    if role == "label":
+        return column.n_present >= 2
+    is_id = column.kind not in _NO_IDS and 2 <= column.n_values < n_rows
+    if role == "task":  # also a time or place of a measurement
+        return is_id or (column.kind in ("date", "number") and 2 <= column.n_values <= n_rows / 2)
+    return is_id and column.kind != "url" and sum(map(len, column.texts)) <= _MAX_ID_LENGTH * len(column.texts)
 
 
-def _rank_labels(
-    sample: TableSample, worker: str, task: str, tasks: Sequence[str], labels: Sequence[str]
-) -> list[Candidate]:
-    """Rate each label beside a worker and a task; a property of another column that may be the task is hardly one."""
-    candidates = []
-    fewer = 0.02 * (sample[worker].n_values < sample[task].n_values)
+def _rate_label_beside(sample: TableSample, columns: dict[str, str], tasks: Sequence[str]) -> Candidate:
+    """Rate a label beside a worker and a task; a property of another column that may be the task is hardly one."""
+    worker, task, label = columns.values()
     least = 0.95 * _rate_pair(sample, worker, task)
     equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
-    for label in (label for label in labels if label not in (worker, task)):
-        columns = {"worker": worker, "task": task, "label": label}
-        finer = any(name != label and sample.depends_on(label, name) for name in equal)
-        coarse = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
-        structure, content = (
-            rate * (0.15 if finer else 0.3 if coarse else 1.0) for rate in rate_content(sample, columns)
-        )
-        excess, error = sample.measure_agreement(label, task)
-        clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
-        candidates.append(Candidate(columns, structure, content, content + clear + _rate_names(columns) + fewer))
-    return candidates
+    finer = any(name != label and sample.depends_on(label, name) for name in equal)
+    coarse = label in equal and sample.count_partners(label, task).sum() <= 1.05 * sample[label].n_values
+    structure, content = (rate * (0.15 if finer else 0.3 if coarse else 1.0) for rate in rate_content(sample, columns))
+    excess, error = sample.measure_agreement(label, task)
+    clear = 0.15 * structure * min(max(excess, 0.0) / max(6 * error, 1e-9), 1.0)
+    fewer = 0.02 * (sample[worker].n_values < sample[task].n_values)
+    return Candidate(columns, structure, content, content + clear + _rate_names(columns) + fewer)
 
 
 def rate_content(sample: TableSample, columns: Mapping[str, str]) -> tuple[float, float]:
@@ -347,60 +328,49 @@ def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Propo
         return []
     sample = _take_sample(table, na)
     candidates = rank_columns(sample, {})
-    question = _ask_shape(table, sample, {}, candidates, any_matrix=True)
-    return list(question.proposals) if question else _propose_candidates(table, sample, candidates)
+    ways, _ = _find_shapes(table, sample, {}, candidates, any_matrix=True)
+    return [*ways, *_propose_candidates(table, sample, candidates)]
 
 
-def _ask_shape(
+def _find_shapes(
     table: Source,
     sample: TableSample,
     known: Mapping[str, str],
     candidates: Sequence[Candidate],
     *,
     any_matrix: bool = False,
-) -> ColumnError | None:
-    """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so.
+) -> tuple[list[Proposal], str]:
+    """Propose to read a table as a matrix, or each file as the answers of a worker, if it looks so; and describe it.
 
     ``any_matrix`` includes those beside which other columns may be worker and task.
     """
-    best = candidates[0] if candidates else None
+    ways, what = [], ""
     matrix = find_matrix(sample) if "label" not in known and len(known) < 2 else None
-    if matrix and best:  # two similar columns are weak evidence
-        good = best.content >= _TRUSTED and (known or len(matrix.cells) == 2)
-        apart = {best.columns["worker"], best.columns["task"]}.isdisjoint(matrix.cells)
+    if matrix and candidates:  # two similar columns are weak evidence
+        good = candidates[0].content >= _TRUSTED and (known or len(matrix.cells) == 2)
+        apart = {candidates[0].columns[role] for role in ("worker", "task")}.isdisjoint(matrix.cells)
         matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
     if matrix and known:
         matrix = replace(matrix, rows=f"{next(iter(known))}s", named=True)
-    ways, what = _propose_matrix(table, matrix) if matrix else ([], "")
-    if task := "" if "worker" in known else _find_task_of_files(table):
+    if matrix:
+        row = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
+        what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+        what += f" {row}. Columns: {list_names(table.names)}."
+        cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
+        scores = {matrix.rows: 0.6 if matrix.named else 0.3}
+        scores["workers" if matrix.rows == "tasks" else "tasks"] = -0.7 if matrix.named else 0.3
+        ways = [Proposal({"wide": rows, **cells}, score=score) for rows, score in scores.items()]
+    if "worker" not in known and (task := _find_task_of_files(table)):
         ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
-        what = f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each"
-        what += " may be a worker's."
-    if not ways:
-        return None
-    return _ask(table, sample, known, candidates, what=f"{what} Columns: {list_names(table.names)}.", ways=ways)
-
-
-def _propose_matrix(table: Source, matrix: Matrix) -> tuple[list[Proposal], str]:
-    """Propose to read a matrix, and describe it."""
-    rows = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
-    what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-    what += f" {rows}."
-    cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
-    turned = "workers" if matrix.rows == "tasks" else "tasks"
-    scores = (0.6, -0.7) if matrix.named else (0.3, 0.3)
-    return [
-        Proposal({"wide": rows, **cells}, score=score)
-        for rows, score in zip((matrix.rows, turned), scores, strict=True)
-    ], what
+        what = f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
+        what += f" worker's. Columns: {list_names(table.names)}."
+    return ways, what
 
 
 def _find_task_of_files(table: Source) -> str:
     """Return the column that is the task if each file is a worker: unique within a file, and shared between files."""
-    if len(table.parts) < 2:
-        return ""
     samples = [TableSample(part.sample(_MAX_FILE_ROWS)) for part in table.parts[:_MAX_FILES]]
-    for name in sorted(table.names, key=lambda name: -rate_name(name, "task")):
+    for name in sorted(table.names, key=lambda name: -rate_name(name, "task")) if len(samples) > 1 else ():
         counts = Counter(str(value) for sample in samples for value in sample[name].values)
         once = all(sample[name].n_values == sample.n_rows > 0 for sample in samples)
         if once and 2 * sum(count > 1 for count in counts.values()) > len(counts):
@@ -434,16 +404,11 @@ def _propose_candidates(table: Source, sample: TableSample, candidates: Sequence
     """Propose the best candidates that differ."""
     best: list[Candidate] = []
     for candidate in candidates:
-        near = not best or candidate.score > best[0].score - _MAX_BEHIND
-        if near and len(best) < _MAX_PROPOSED and not any(candidate.is_like(other, sample) for other in best):
+        near = candidate.score > candidates[0].score - _MAX_BEHIND and len(best) < _MAX_PROPOSED
+        if not best or (near and not any(candidate.is_like(other, sample) for other in best)):
             best.append(candidate)
-    return [
-        Proposal(
-            {"columns": {role: name for role, name in each.columns.items() if role not in table.roles}},
-            score=each.score,
-        )
-        for each in best
-    ]
+    chosen = [{role: name for role, name in each.columns.items() if role not in table.roles} for each in best]
+    return [Proposal({"columns": own}, score=each.score) for own, each in zip(chosen, best, strict=True)]
 
 
 def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
@@ -461,35 +426,33 @@ def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> lis
 
 def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
-    if table.list_paths is None or table.expand is None:
-        return None
-    best: list[Candidate] = []
-    question = None
-    for paths in table.list_paths():
+    from allalike.readers.formats.json_files import expand_records, list_paths
+
+    best, question = None, None
+    records = table.records() if table.records else []
+    for paths in list_paths(records):
         if {*paths} <= {*table.names}:
             continue
-        inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
+        inner = expand_records(records, list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS], table.where)
         sample = _take_sample(inner, frozenset())
         candidates = rank_columns(sample, known)
-        if question is None or (candidates and not (best and best[0].score > candidates[0].score)):
-            best, question = candidates, _ask(inner, sample, known, candidates, "Its records are nested.")
+        if question is None or (candidates and (best is None or best <= candidates[0].score)):
+            best = candidates[0].score if candidates else None
+            question = _ask(inner, sample, known, candidates, "Its records are nested.")
     return question
 
 
 def _show_rows(sample: TableSample) -> list[str]:
     """Format the first rows, each cell cut; in a wide table each of its columns is a line."""
-
-    def cut(value: Any, length: int = _CELL) -> str:
-        text = " ".join(str("" if value is None else value).split())
-        return text if len(text) <= length else text[: length - 3] + "..."
+    columns = []
+    for column in sample.columns[:_COLUMNS_SHOWN]:
+        values = [column.values[code] for code in column.codes[:_ROWS_SHOWN]]
+        texts = [" ".join(str("" if value is None else value).split()) for value in values]
+        columns.append([cut(" ".join(column.name.split()), _NAME), *(cut(text, _CELL) for text in texts)])
 
     def write(rows: Sequence[Sequence[str]]) -> list[str]:
         widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
-    columns = []
-    for column in sample.columns[:_COLUMNS_SHOWN]:
-        cells = [column.values[code] for code in column.codes[:_ROWS_SHOWN]]
-        columns.append([cut(column.name, _NAME), *map(cut, cells)])
     lines = write(list(zip(*columns, strict=True)))
     return lines if max(map(len, lines), default=0) <= _WIDTH else write(columns)

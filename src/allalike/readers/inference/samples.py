@@ -137,13 +137,18 @@ class TableSample:
         """Return whether the value of one column determines that of the first."""
         return not (self.count_partners(other, name) > 1).any()
 
+    def are_same(self, name: str, other: str) -> bool:
+        """Return whether two columns have equal values in the same rows."""
+        return np.array_equal(self[name].codes, self[other].codes)
+
     def measure_agreement(self, label: str, group: str) -> tuple[float, float]:
         """Estimate the chance-corrected agreement of labels within groups, and its standard error.
 
         Answers agree within tasks, and not within workers.
         """
         if (label, group) not in self._agreements:
-            self._agreements[label, group] = _measure_agreement(self[label], self[group])
+            present = ~self[label].missing
+            self._agreements[label, group] = _agree(self[label].binned[present], self[group].codes[present])
         return self._agreements[label, group]
 
 
@@ -157,14 +162,11 @@ def _count(numbers: Codes) -> tuple[Codes, Codes]:
     return distinct, np.bincount(codes)
 
 
-def _measure_agreement(label: ColumnSample, group: ColumnSample) -> tuple[float, float]:
-    present = ~label.missing
-    labels, groups = label.binned[present], group.codes[present]
-    _, cells = _count(groups * (int(labels.max(initial=0)) + 1) + labels)
-
+def _agree(labels: Codes, groups: Codes) -> tuple[float, float]:
     def count_pairs(sizes: Any) -> float:
         return float((sizes * (sizes - 1.0)).sum())
 
+    _, cells = _count(groups * (int(labels.max(initial=0)) + 1) + labels)
     pairs = count_pairs(np.bincount(groups))
     chance = count_pairs(np.bincount(labels)) / max(count_pairs(np.array([len(labels)])), 1.0)
     if not pairs or chance in (0.0, 1.0):
@@ -200,9 +202,12 @@ def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
     if kind == "text":
         present = (str(value) for value, is_empty in zip(values, empty, strict=True) if not is_empty)
         texts = [text.strip() for text in islice(present, _TYPE_VALUES)]
-        for other, (pattern, share) in _TEXT_TYPES.items():
-            if kind == "text" and texts and sum(map(bool, map(pattern.fullmatch, texts))) >= share * len(texts):
-                kind = other
+        fits = (
+            other
+            for other, (pattern, share) in _TEXT_TYPES.items()
+            if texts and sum(map(bool, map(pattern.fullmatch, texts))) >= share * len(texts)
+        )
+        kind = next(fits, kind)
     return ColumnSample(name, codes, values, np.array(empty, np.bool_)[codes], kind, empty.count(False))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column, RecordColumn
-from allalike._core.columns.values import arrow_of, numpy_of
+from allalike._core.columns.values import arrow_of, is_nothing, numpy_of
 from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
-_LONGITUDE = ("lon", "lng", "long", "longitude")
+_LONGITUDE = r"(?i){}(?:lon|lng|long|longitude){}"
 _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
 _TOLERANCE = 0.011  # by which probabilities may miss 1, as for `allalike.Probability`
 _PLAIN = ("categorical", "ordinal", "real", "text", "date")  # label types of which a list is several labels
@@ -46,14 +45,13 @@ _JOINED_ROWS, _LISTED_ROWS, _MERGED_ROWS = 1000, 100, 2000  # of a sample
 _MIN_BLANK = 0.3  # of the rows
 _NAME = "record"  # the column that is made of the fields is called so
 _SHOWN = 12
+_TO_CLASSES = "--include NAME --domain categorical."
 _MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
 
 
-def _pick(
-    names: Sequence[str], chosen: Mapping[str, str], table: Source, roles: Sequence[str]
-) -> dict[str, str] | None:
+def _pick(names: Sequence[str], chosen: Mapping[str, str], *roles: str) -> dict[str, str] | None:
     try:
-        return pick_columns(names, chosen, table.where, roles=roles)[0]
+        return pick_columns(names, chosen, "", roles=roles)[0]
     except ColumnError:
         return None
 
@@ -71,7 +69,7 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
     They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
     ``p_cat p_dog p_owl`` whose rows add up to 1.
     """
-    kind, parts = _find_parts(table, chosen, domain)
+    kind, parts = _find_parts(table, chosen, "" if domain is None else domain.name)
     if not parts:
         return table
     label = " ".join(parts)
@@ -98,25 +96,22 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
     )
 
 
-def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> tuple[str, list[str]]:
+def _find_parts(table: Source, chosen: Mapping[str, str], asked: str) -> tuple[str, list[str]]:
     """Return what the columns are that together are the label, and their names."""
-    asked = domain.name if domain else ""
-    if asked and asked not in _KINDS:
-        return "", []
-    found: dict[str, list[str]] = {}
-    known = {name.casefold(): name for name in table.names}
+    found = {"probability": [name for name in table.names if _CHANCE.fullmatch(name)]}
     latitudes = [match for name in table.names if (match := _LATITUDE.fullmatch(name))]
     if len(latitudes) == 1:
-        before, after = latitudes[0][1], latitudes[0][2]
-        others = [known[key] for word in _LONGITUDE if (key := f"{before}{word}{after}".casefold()) in known]
+        pattern = re.compile(_LONGITUDE.format(*map(re.escape, latitudes[0].groups())))
+        others = [name for name in table.names if pattern.fullmatch(name)]
         found["place"] = [latitudes[0][0], *others] if len(others) == 1 else []
-    chances = [name for name in table.names if _CHANCE.fullmatch(name)]
-    found["probability"] = chances if len(chances) > 1 else []
+    found = {kind: parts for kind, parts in found.items() if len(parts) > 1}
+    if asked and asked not in _KINDS:
+        return "", []
     if "label" in chosen:
         words = split_label(table, chosen)
         kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
         return (kind, words) if kind else ("", [])
-    kinds = [kind for kind, parts in found.items() if parts and asked in ("", kind)]
+    kinds = [kind for kind in found if asked in ("", kind)]
     if table.roles or len(kinds) != 1 or not _are_answers(table, chosen, found[kinds[0]], kinds[0]):
         return "", []
     return kinds[0], found[kinds[0]]
@@ -125,8 +120,8 @@ def _find_parts(table: Source, chosen: Mapping[str, str], domain: Domain | None)
 def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
     """Return whether no other column is the label, and the columns are numbers that differ among answers to a task."""
     others = [name for name in table.names if name not in parts]
-    picked = _pick(others, {role: name for role, name in chosen.items() if role != "label"}, table, ("worker", "task"))
-    if picked is None or _pick([name for name in others if name not in picked.values()], {}, table, ("label",)):
+    picked = _pick(others, chosen, "worker", "task")
+    if picked is None or _pick([name for name in others if name not in picked.values()], {}, "label"):
         return False
     try:
         sample = table.sample(_JOINED_ROWS, [picked["task"], *parts])
@@ -134,11 +129,11 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
     except InputError:
         return False
     sums = [sum(row) for row in rows if None not in row]
-    odd = next((total for total in sums if abs(total - 1) > _TOLERANCE), None) if kind == "probability" else None
-    if odd is not None:
+    odd = [total for total in sums if abs(total - 1) > _TOLERANCE]
+    if odd and kind == "probability":
         raise ColumnError(
             f"{table.where} has columns that look like the probabilities of options, {list_names(parts)}, but those of"
-            f" a row add up to {odd:.3g} and not to 1. Correct them, or take one of the columns as the label.",
+            f" a row add up to {odd[0]:.3g} and not to 1. Correct them, or take one of the columns as the label.",
             columns={"label": parts[0]},
         )
     tasks = list(map(str, cells(sample[picked["task"]])))
@@ -148,15 +143,11 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
 
 def _read_rows(table: Source, columns: Columns, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """Return the numbers in each row of some columns, or None where a cell is blank."""
-    read = [cells(table.column("label", columns[name])) for name in names]
-    numbers = (
-        [_read_number(cell, name, row) for row, cell in enumerate(data, 1)]
-        for name, data in zip(names, read, strict=True)
-    )
-    return zip(*numbers, strict=True)
+    read = {name: cells(table.column("label", columns[name])) for name in names}
+    return zip(*([_read_number(*each, name) for each in enumerate(read[name], 1)] for name in names), strict=True)
 
 
-def _read_number(cell: Any, name: str, row: int) -> float | None:
+def _read_number(row: int, cell: Any, name: str) -> float | None:
     """Return a cell as a number, or None where it is blank."""
     if _is_blank(cell):
         return None
@@ -167,7 +158,7 @@ def _read_number(cell: Any, name: str, row: int) -> float | None:
 
 
 def _is_blank(cell: Any) -> bool:
-    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+    return not cell.strip() if isinstance(cell, str) else is_nothing(cell)
 
 
 def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
@@ -226,40 +217,40 @@ def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: S
     return {**{role: column.keep(first) for role, column in ids.items()}, "label": label}
 
 
-def _read_object(cells: list[Any], names: list[str], row: int) -> list[Any]:
+def _read_object(said: list[Any], names: list[str], row: int) -> list[Any]:
     """Return the numbers and the class of one object; nothing if all of its cells are blank."""
-    kinds = [name in BOX_CLASS_KEYS for name in names]
-    if not any(kinds) and len(cells) % 2:
-        kinds[-1] = True  # an odd last one can only be a class
-    numbers = {
-        name: _read_number(cell, name, row) for name, cell, kind in zip(names, cells, kinds, strict=True) if not kind
+    kinds = [name for name in names if name in BOX_CLASS_KEYS]
+    if not kinds and len(names) % 2:
+        kinds = names[-1:]  # an odd last one can only be a class
+    found = {
+        name: cell if name in kinds else _read_number(row, cell, name) for name, cell in zip(names, said, strict=True)
     }
-    blank = [name for name, number in numbers.items() if number is None]
+    numbers = [name for name in names if name not in kinds]
+    blank = [name for name in numbers if found[name] is None]
     if len(blank) == len(numbers):
         return []
     if blank:
         raise LabelError(f"{blank[0]} in row {row} is blank, though others are not. {_FILL_IN}")
-    found = [numbers.get(name, cell) for name, cell in zip(names, cells, strict=True)]
-    return [each.strip() if isinstance(each, str) else each for each in found if not _is_blank(each)]
+    return [each.strip() if isinstance(each, str) else each for each in found.values() if not _is_blank(each)]
 
 
 def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Make a row of each label, where tasks have their labels in lists and there are no workers."""
     if table.text or table.roles or "worker" in chosen or (domain and domain.name not in _PLAIN):
         return table
-    picked = _pick(table.names, chosen, table, ("task", "label"))
-    if picked is None or _pick(table.names, {}, table, ("worker",)):
+    picked = _pick(table.names, chosen, "task", "label")
+    if picked is None or _pick(table.names, {}, "worker"):
         return table
     task, label = picked["task"], picked["label"]
     try:
         lists = [each for each in cells(table.sample(_LISTED_ROWS, [label])[label]) if each is not None]
     except InputError:
         return table
-    inner = [value for each in lists if isinstance(each, list | tuple) for value in each]
-    nested = any(not isinstance(each, list | tuple) for each in lists) or any(
-        isinstance(value, list | tuple | dict) for value in inner
+    plain = all(
+        isinstance(each, list | tuple) and not any(isinstance(value, list | tuple | dict) for value in each)
+        for each in lists
     )
-    if nested or not any(len(each) > 1 for each in lists):
+    if not plain or not any(len(each) > 1 for each in lists):
         return table
 
     def step(columns: Columns, _: int) -> Columns:
@@ -285,9 +276,8 @@ def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
     sample = table.sample(_MERGED_ROWS, [picked["worker"], picked["task"]]) if table.text else {}
     for role, other in (("task", "worker"), ("worker", "task")) if sample else ():
         name = picked[role]
-        ids, others = (list(map(str, cells(sample[picked[each]]))) for each in (role, other))
-        blank = [not each.strip() for each in ids]
-        if not ids or blank[0] or sum(blank) < _MIN_BLANK * len(ids) or not all(each.strip() for each in others):
+        ids, others = ([str(each).strip() for each in cells(sample[picked[each]])] for each in (role, other))
+        if not ids or not ids[0] or ids.count("") < _MIN_BLANK * len(ids) or "" in others:
             continue
         filled = _fill(pa.chunked_array([ids])).to_pylist()
         if len(set(filled)) > 1 and len(set(zip(filled, others, strict=True))) == len(filled):
@@ -333,8 +323,7 @@ def part_table(
 
 def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:
     """Return whether the fields of a label are columns of a table, which has these names; all must be, or none."""
-    known = set(names)
-    missing = [name for name in fields if name not in known]
+    missing = [name for name in fields if name not in {*names}]
     if not fields or "label" in columns or len(missing) == len(fields):
         return False
     if missing:
@@ -385,13 +374,18 @@ def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None,
             excluded.append(f"{' and '.join(map(repr, beside))} in {scale} ({count(int(missing.sum()), 'answer')})")
         kept = pc.if_else(arrow_of(rows & ~missing), label.data, pa.scalar(None, label.data.type))
         fields[scale] = table.column("label", kept)
-        listed.append((kinds[scale].name, scale, len(np.unique(task[rows]))))
+        questions = len(np.unique(task[rows]))
+        listed.append(f"{scale} ({f'{questions} questions, ' if questions > 1 else ''}{kinds[scale].name})")
     kind, column, says = kinds[names[0]], fields[names[0]].data, []
     if len(names) > 1:
         make: Any = DOMAINS["record"]
         kind, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
-        says = [_describe_scales(listed)]
-    says += _describe_codes(kinds, excluded)
+        says = [f"Questions have {len(names)} scales, each of a kind of its own: {_list_some(listed)}."]
+    if excluded:
+        says += [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them: {_TO_CLASSES}"]
+    if ratings := [scale for scale, own in kinds.items() if spell_domain(own) == "ordinal"]:
+        says += [f"Whole numbers are ratings (ordinal) in {_list_some(ratings)}. If they are codes of choices:"]
+        says[-1] += f" {_TO_CLASSES}"
     step = lambda columns, _: columns | {name: column}  # noqa: E731
     return table.with_step(step, adds=[name], whole=True, says=says, domain=kind)
 
@@ -399,14 +393,17 @@ def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None,
 def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:
     """Return the type of the labels of a scale, and those that mean no answer; classes where it is unclear.
 
-    Ratings from 0 to 10 are levels, and other numbers that hardly recur are numbers.
+    Ratings from 0 to 10 are levels, and other numbers that hardly recur are numbers. Where words stand beside some
+    ratings, all levels between are named.
     """
     there = ~column.missing()
     given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)
     values = [str(value) for value in cells(given)]
-    different = list(dict.fromkeys(values))
-    if ratings := read_ratings(different):
-        return _make_ratings(ratings), []
+    if ratings := read_ratings(dict.fromkeys(values)):
+        make: Any = DOMAINS["ordinal"]
+        written = {number: label for label, number in ratings.items()}
+        levels = tuple(written.get(n, str(n)) for n in range(min(written), max(written) + 1))
+        return make() if all(map(str.isdecimal, ratings)) else make(levels=levels), []
     try:
         kind = guess_domain(given, [(given, place)], len(place), lambda: (given, place))
     except InputError as error:
@@ -416,31 +413,9 @@ def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[st
         if beside and there.any():
             return _guess(column.keep(there), task[there])[0], beside
         return DOMAINS["categorical"](), []
-    rare = kind.name == "categorical" and given.looks_numeric() and len(different) > len(place) / 2
-    return DOMAINS["real"]() if rare and len(different) >= _MIN_NUMBERS else kind, []
+    rare = kind.name == "categorical" and given.looks_numeric() and len({*values}) > len(place) / 2
+    return DOMAINS["real"]() if rare and len({*values}) >= _MIN_NUMBERS else kind, []
 
 
-def _make_ratings(ratings: Mapping[str, int]) -> Domain:
-    """Return levels of whole numbers; where words stand beside some of them, all levels between are named."""
-    make: Any = DOMAINS["ordinal"]
-    written = {number: label for label, number in ratings.items()}
-    levels = tuple(written.get(n, str(n)) for n in range(min(written), max(written) + 1))
-    domain: Domain = make() if all(map(str.isdecimal, ratings)) else make(levels=levels)
-    return domain
-
-
-def _describe_scales(scales: Sequence[tuple[str, str, int]]) -> str:
-    """Describe the scales."""
-    shown = [f"{name} ({f'{count} questions, ' if count > 1 else ''}{kind})" for kind, name, count in scales[:_SHOWN]]
-    rest = Counter(kind for kind, *_ in scales[_SHOWN:])
-    more = f" and {rest.total()} more ({', '.join(f'{count} {kind}' for kind, count in rest.items())})" if rest else ""
-    return f"Questions have {len(scales)} scales, each of a kind of its own: {', '.join(shown)}{more}."
-
-
-def _describe_codes(kinds: Mapping[str, Domain], excluded: Sequence[str]) -> list[str]:
-    """Describe the labels that mean no answer, and the whole numbers that are ratings, with a remedy."""
-    names = [name for name, kind in kinds.items() if spell_domain(kind) == "ordinal"]
-    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-    says = [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them:"] if excluded else []
-    says += [f"Whole numbers are ratings (ordinal) in {shown}. If they are codes of choices:"] if names else []
-    return [f"{each} --include NAME --domain categorical." for each in says]
+def _list_some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

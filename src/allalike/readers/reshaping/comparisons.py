@@ -65,11 +65,8 @@ class Columns(NamedTuple):
 def find_columns(names: Sequence[str]) -> Columns | None:
     """Return the columns of the two items and the winner, if a table has them."""
     plain = {name.strip().casefold(): name for name in names}
-    for left, right in _PAIRS:
-        for winner in _WINNERS:
-            if left in plain and right in plain and winner in plain:
-                return Columns(plain[left], plain[right], plain[winner])
-    return None
+    found = (Columns(*pair, winner) for pair in _PAIRS for winner in _WINNERS)
+    return next((Columns(*(plain[name] for name in each)) for each in found if {*each} <= plain.keys()), None)
 
 
 def read_comparisons(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
@@ -81,12 +78,9 @@ def read_comparisons(table: Source, chosen: Mapping[str, str], domain: Domain | 
     if found is None or "label" in chosen:
         return table
     others = [name for name in table.names if name not in found]
-    has_task = any(rate_name(name, "task") >= SYNONYM for name in others)
     asked = domain is not None and domain.repeats is not None
-    if not asked and (has_task or table.roles or found.winner == "label"):
+    if not asked and (table.roles or found.winner == "label" or _are_named(others, "task")):
         return table
-    rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
-    worker = max(rates, key=lambda name: rates[name], default="")
 
     def step(columns: Loaded, before: int) -> Loaded:
         compared = [columns[name] for name in found]
@@ -94,9 +88,15 @@ def read_comparisons(table: Source, chosen: Mapping[str, str], domain: Domain | 
         made = {LABEL: written, TASK: pa.repeat(ALL, len(written))}
         return columns | {name: pa.chunked_array([column]) for name, column in made.items()}
 
-    roles = {"worker": worker} if rates.get(worker, 0.0) >= SYNONYM else {}
+    rates = {name: rate_name(name, "worker") for name in others if name not in chosen.values()}
+    best = max(rates, key=lambda name: rates[name], default="")
+    roles = {"worker": best} if rates.get(best, 0.0) >= SYNONYM else {}
     roles |= {"task": TASK, "label": LABEL}
     return table.with_step(step, adds=[LABEL, TASK], needs=found, roles=roles, domain="ranking")
+
+
+def _are_named(names: Sequence[str], role: str) -> list[str]:
+    return [name for name in names if rate_name(name, role) >= SYNONYM]
 
 
 def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callable[[int], str]) -> Any:
@@ -109,25 +109,23 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
     first, second, said = (_number(column, number) for column in compared)
     names = list(number)
     words = [name.casefold() for name in names]
-    left, right = (
-        np.array([word in sides or word == own.casefold() for word in words])
-        for sides, own in ((_FIRST, found.left), (_SECOND, found.right))
-    )
+    left = np.array([word in _FIRST or word == found.left.casefold() for word in words])
+    right = np.array([word in _SECOND or word == found.right.casefold() for word in words])
     ties = np.array([word in _TIES or word.startswith("tie") for word in words])
     blank = said == 0
     wins = (said == first) | ((said != second) & left[said])
     loses = ~wins & ((said == second) | right[said])
-    wrong = ~blank & ((first == second) | (first == 0) | (second == 0) | ~(wins | loses | ties[said]))
-    if wrong.any():
+    strict = wins | loses
+    same = (first == second) | (first == 0) | (second == 0)
+    if (wrong := ~blank & (same | ~(strict | ties[said]))).any():
         row = int(np.argmax(wrong))
         one, other, winner = (names[codes[row]] for codes in (first, second, said))
-        if not (one and other) or one == other:
+        if same[row]:
             raise InputError(f"{describe(row)} compares {one!r} with {other!r}. Name two different items.")
         raise InputError(
             f"{describe(row)}: the winner is {winner!r}, which is neither {one!r} nor {other!r}. Write one of them, or"
             " tie."
         )
-    strict = wins | loses
     first, second = np.where(loses, second, first), np.where(loses, first, second)
     listed, marks = pa.array(names, pa.large_string()), pa.array([">", "="], pa.large_string())
     mark = pc.if_else(arrow_of(strict), *marks)
@@ -161,10 +159,10 @@ def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
         return table
     label = chosen.get("label") or _find_name(table.names, _RANKINGS, chosen.values())
     free = [name for name in table.names if name != label]
-    voters = [name for name in free if rate_name(name, "worker") >= SYNONYM] or [_find_name(free, _VOTERS, ())]
+    voters = _are_named(free, "worker") or [_find_name(free, _VOTERS, ())]
     worker = chosen.get("worker") or (voters[0] if len(voters) == 1 else "")
     others = [name for name in free if name != worker]
-    if not label or not worker or any(rate_name(name, "task") >= SYNONYM for name in others):
+    if not label or not worker or _are_named(others, "task"):
         return table
     sample = TableSample(table.sample(_LOOKED_AT))
     alone = all(is_aside(name) or sample[name].n_values <= 1 for name in others)
@@ -177,29 +175,28 @@ def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
 
 def _find_name(names: Sequence[str], pattern: re.Pattern[str], taken: Any) -> str:
     """Return the only column with such a name."""
-    plain = {name: re.sub(r"[\W_]", "", name.casefold()) for name in names if name not in taken}
-    found = [name for name in plain if pattern.fullmatch(plain[name])]
+    found = [name for name in names if name not in taken and pattern.fullmatch(re.sub(r"[\W_]", "", name.casefold()))]
     sure = [name for name in found if "rank" in name.casefold() or "preference" in name.casefold()]
-    return found[0] if len(found) == 1 else sure[0] if len(sure) == 1 else ""
+    return next((each[0] for each in (found, sure) if len(each) == 1), "")
 
 
 def _find_kind(ballots: Sequence[Any]) -> Domain | None:
-    """Return rankings with what stands between their items, if most ballots are lists of the same items."""
-    texts = [ballot.strip() for ballot in ballots if isinstance(ballot, str)]
-    make: Any = DOMAINS["ranking"]
-    if not texts or len(texts) < len(ballots) or all(text.startswith("[") for text in texts):
-        lists = [ballot for ballot in ballots if isinstance(ballot, list | tuple)]
-        return make() if len(lists) == len(ballots) > 0 or texts else None
+    """Return rankings with what stands between their items, if most ballots are lists of the same items.
+
+    The items are short, different within a ballot, and mostly on several ballots.
+    """
+    make: Callable[..., Domain] = DOMAINS["ranking"]
+    texts = [ballot.strip() for ballot in ballots if isinstance(ballot, str) and ballot]
+    if all(text.startswith("[") for text in texts):
+        return make() if texts else None
     for mark in _SEPARATORS:
-        items = [split_items(re.sub(r"[={}]", mark, text) if mark == ">" else text, mark) for text in texts]
-        if sum(len(each) > 1 for each in items) >= _MIN_LISTS * len(items):
-            return (make() if mark == ">" else make(separator=mark)) if _are_items(items) else None
+        lists = [split_items(re.sub(r"[={}]", mark, text) if mark == ">" else text, mark) for text in texts]
+        if sum(len(items) > 1 for items in lists) < _MIN_LISTS * len(lists):
+            continue
+        often = Counter(item for items in lists for item in set(items))
+        short = all(len(item) <= _MAX_ITEM_CHARACTERS for item in often)
+        again = sum(times > 1 for times in often.values()) >= _MIN_LISTS * len(often)
+        if short and again and all(len(set(items)) == len(items) for items in lists):
+            return make() if mark == ">" else make(separator=mark)
+        return None
     return None
-
-
-def _are_items(ballots: Sequence[Sequence[str]]) -> bool:
-    """Return whether the pieces of ballots are short, different within a ballot, and mostly on several ballots."""
-    often = Counter(item for ballot in ballots for item in set(ballot))
-    short = all(len(item) <= _MAX_ITEM_CHARACTERS for item in often)
-    again = sum(times > 1 for times in often.values()) >= _MIN_LISTS * len(often)
-    return short and again and all(len(set(ballot)) == len(ballot) for ballot in ballots)

@@ -100,7 +100,7 @@ def argilla(export: Export) -> Iterator[Answer]:
     """
     for path in export.paths:
         own = len(export.paths) == 1 or export.by_file
-        prefix = "" if own else f"{'/'.join(filter(None, export.place_of(path)))}:"
+        prefix = "" if own else f"{'/'.join(filter(None, export.places[path]))}:"
         for number, record in enumerate(export.each(load_records(path), path), start=1):
             task = get(record, "id", "external_id", "_server_id", "record_id")
             for question, value, response in _list_responses(record):

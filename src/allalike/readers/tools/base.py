@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,7 +24,7 @@ from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from allalike.readers.formats.source import Source
@@ -91,6 +93,20 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
     return numbers
 
 
+def count_up(names: Iterable[str]) -> list[str]:
+    """Number names that stand in a list again.
+
+    >>> count_up(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: Counter[str] = Counter()
+    counted = []
+    for name in names:
+        seen[name] += 1
+        counted.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return counted
+
+
 # Files, as bytes and JSON.
 
 
@@ -146,6 +162,12 @@ def unwrap(document: Any) -> Any:
     return inner[0] if len(inner) == len(others) == 1 else document
 
 
+def split_cells(text: str) -> Iterator[list[str]]:
+    """Return the rows of delimited text, with the delimiter that is the most frequent in its first line."""
+    delimiter = max(",\t;|", key=text.partition("\n")[0].count)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+
 def _parse(text: str | bytes) -> Any:
     """Return a value of JSON, or None for other texts."""
     with suppress(ValueError):
@@ -185,8 +207,7 @@ class Peek:
 
                 return read_sheet(self.path, _PEEK_ROWS)
             if self.ending in (".csv", ".tsv", ".tab", ".txt"):
-                delimiter = max(",\t;|", key=self.start.partition("\n")[0].count)
-                return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
+                return list(split_cells(self.start))
         return []
 
     @property

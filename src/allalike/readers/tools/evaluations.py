@@ -19,6 +19,7 @@ from allalike._core.extraction import find_extractor
 from allalike.errors import InputError
 from allalike.readers.formats.compression import ArchiveMembers, find_packing
 from allalike.readers.tools.base import (
+    count_up,
     get,
     get_list,
     get_number,
@@ -82,7 +83,7 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
 
     @wraps(read)
     def read_answers(export: Export) -> Iterator[Answer]:
-        groups = _group(export, read(export))
+        groups = _group(export, list(read(export)))
         cases = [case for some in groups.values() for case in some]
         several, suites = len({case.model for case in cases}) > 1, len({case.suite for case in cases}) > 1
         for (way, aspect), those in groups.items():
@@ -104,27 +105,21 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
     return read_answers
 
 
-def _group(export: Export, cases: Iterable[Case]) -> Groups:
+def _group(export: Export, cases: list[Case]) -> Groups:
     """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
-    by_way: Groups = defaultdict(list)
-    for case in cases:
-        if case.label is None:
-            export.leave_out("cases without a verdict")
-        else:
-            by_way[case.way, case.aspect].append(case)
+    known = [case for case in cases if case.label is not None]
+    export.leave_out("cases without a verdict", len(cases) - len(known))
+    worded = {case.aspect for case in known if case.way == _VERDICT and not isinstance(case.label, int | float)}
+    graded = {case.aspect for case in known if case.way == _SCORE and case.label not in (0, 1)}  # more than verdicts
     groups: Groups = defaultdict(list)
-    for (way, aspect), those in by_way.items():
-        those.sort(key=lambda case: case.sample)
-        numbers = [case for case in those if isinstance(case.label, int | float)]
-        words = [case for case in those if not isinstance(case.label, int | float)]
-        if way == _ANSWER:
-            groups[way, aspect] += those
-        elif way == _VERDICT:
-            groups[way, aspect] += words or numbers
-            if words and numbers:
-                groups[way, f"{aspect} numbers".strip()] += numbers
-        elif any(case.label not in (0, 1) for case in those):  # scores that say more than verdicts do
-            groups[_VERDICT, f"{aspect} score".strip()] += those
+    for case in sorted(known, key=lambda case: case.sample):
+        if case.way == _SCORE:
+            if case.aspect in graded:
+                groups[_VERDICT, f"{case.aspect} score".strip()].append(case)
+        elif case.way == _VERDICT and case.aspect in worded and isinstance(case.label, int | float):
+            groups[_VERDICT, f"{case.aspect} numbers".strip()].append(case)
+        else:
+            groups[case.way, case.aspect].append(case)
     return groups
 
 
@@ -135,16 +130,6 @@ def _are_comparable(answers: list[Case]) -> bool:
         return True
     most = (1 - _MOST_WITHOUT) * len(texts)
     return any(sum(find(text) is not None for text in texts) >= most for find in map(find_extractor, _EXTRACTED))
-
-
-def _count_up(names: Iterable[str]) -> list[str]:
-    """Number names that stand in a list again."""
-    seen: Counter[str] = Counter()
-    counted = []
-    for name in names:
-        seen[name] += 1
-        counted.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return counted
 
 
 # lm-evaluation-harness.
@@ -166,7 +151,7 @@ def lm_eval(export: Export) -> Iterator[Case]:
     suites = {path: match[1] if (match := _FILE.fullmatch(path.name)) else "" for path in tables}
     by_folder = len({(path.absolute().parent, suite) for path, suite in suites.items()}) == len(tables)
     for path, records in tables.items():  # one folder has a task twice where files are of several models
-        model = path.absolute().parent.name if by_folder and not export.by_file else export.place_of(path)[0]
+        model = path.absolute().parent.name if by_folder and not export.by_file else export.places[path][0]
         for record in export.each(records, path):
             aspect = _get_filter(record) if len(filters) > 1 else ""
             yield from _read_sample(export, record, Case(model, record["doc_id"], suites[path]), aspect)
@@ -294,7 +279,7 @@ def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
         export.leave_out("results without a verdict")
         return
     parts = [part for part in get_list(grading, "componentResults") if get(part, "assertion") is not None]
-    names = _count_up(_name_provider(part["assertion"]) or get_text(part["assertion"], "type") for part in parts)
+    names = count_up(_name_provider(part["assertion"]) or get_text(part["assertion"], "type") for part in parts)
     for part, judge in zip(parts or [grading], names or ["assertions"], strict=True):
         assertion, metadata = get(part, "assertion") or {}, get(part, "metadata") or {}
         aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
@@ -385,7 +370,7 @@ def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
         if header is None:
             raise InputError(f"{path} is no log of Inspect: there is no {_HEADERS[0]} in it.")
         for name in [header, *filter(_SAMPLE.fullmatch, members.names)]:
-            yield f"{path}: {name}", load_json(members.read(name), f"{path}: {name}")
+            yield f"{path}: {name}", load_json(members.read_member(name), f"{path}: {name}")
 
 
 def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: list[str]) -> Iterator[Case]:
@@ -420,7 +405,7 @@ def _name_judges(header: Any) -> dict[str, list[str]]:
         graders[name.rpartition("/")[2]] = models
     counts = Counter(name for names in graders.values() for name in set(names))
     return {
-        scorer: _count_up(name if counts[name] == 1 else f"{scorer} {name}" for name in names) or [scorer]
+        scorer: count_up(name if counts[name] == 1 else f"{scorer} {name}" for name in names) or [scorer]
         for scorer, names in graders.items()
     }
 
@@ -451,36 +436,29 @@ _JUDGMENTS = (
 )
 
 
-def _combine(votes: Votes) -> int | None:
-    """Return the sign of the sum of votes; nothing if there are none."""
-    cast = [vote for vote in votes if vote is not None]
-    return (sum(cast) > 0) - (sum(cast) < 0) if cast else None
-
-
 def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
     """Return the vote in each decision such as ``A>B`` or ``A>>B``. Every second game has them swapped."""
+    decisions = [get_text(game, key, default=None) for game in games]
+    export.leave_out(without, decisions.count(None))
     votes: Votes = []
-    for place, game in enumerate(games):
-        decision = get_text(game, key, default=None)
-        if decision is None:
-            export.leave_out(without)
-            votes.append(None)
-            continue
-        sign = _SIGNS.get(decision.replace(" ", "").strip("[]").replace(">>", ">").replace("<<", "<"))
-        if sign is None:
+    for place, decision in enumerate(decisions):
+        plain = decision and decision.replace(" ", "").strip("[]").replace(">>", ">").replace("<<", "<")
+        if decision is not None and plain not in _SIGNS:
             raise unexpected(decision, "A>B, B>A or A=B", key)
-        votes.append(-sign if place % 2 else sign)
+        votes.append(None if decision is None else _SIGNS[plain] * (-1) ** place)
     return votes
 
 
 def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
     """Yield the decision on a pair as one answer, or as one for each order."""
-    if export.files.question != ORDERS:
-        yield Answer(worker, task, labels.get(_combine(votes)), kind="classes", **more)
-        return
-    for order, vote in enumerate(votes, start=1):
-        if vote is not None:
+    cast = [(order, vote) for order, vote in enumerate(votes, start=1) if vote is not None]
+    if export.files.question == ORDERS:
+        for order, vote in cast:
             yield Answer(worker, task, labels[vote], kind="classes", order=order, **{**more, "question": ORDERS})
+    else:
+        total = sum(vote for _, vote in cast)
+        sign = (total > 0) - (total < 0)
+        yield Answer(worker, task, labels[sign] if cast else None, kind="classes", **more)
 
 
 @record_tool("judgebench", "JudgeBench", lambda peek: peek.has("judgments.decision"))

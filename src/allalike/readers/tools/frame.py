@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -117,17 +118,12 @@ class Answer:
 
 @dataclass
 class Areas:
-    """Areas that workers drew in pictures, who saw the pictures, and how large these are."""
+    """Areas that workers drew in pictures, and how large these are."""
 
     where: str
-    seen: dict[Hashable, dict[Any, None]] = field(default_factory=dict)
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
     drawn: dict[Hashable, dict[Any, dict[Any, list[Part]]]] = field(default_factory=dict)
     flat: int = 0
-
-    def see(self, worker: Any, picture: Hashable) -> None:
-        """Note that a worker saw a picture."""
-        self.seen.setdefault(picture, {})[worker] = None
 
     def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part, size: Size = None) -> None:
         """Add an outline or a painted area of a class, perhaps in a picture of a known height and width."""
@@ -153,15 +149,18 @@ class Areas:
                 " another (height x width). Correct the file, or leave it out."
             )
 
-    def masks(self) -> Iterator[tuple[Any, Any, Any, Mask]]:
+    def masks(self, seen: Iterable[tuple[Any, Hashable]]) -> Iterator[tuple[Any, Any, Any, Mask]]:
         """Yield worker, picture, class and mask, for all who saw a picture in which somebody drew the class."""
+        viewers: dict[Hashable, dict[Any, None]] = {}
+        for worker, picture in seen:
+            viewers.setdefault(picture, {})[worker] = None
         for picture, kinds in self.drawn.items():
             if picture not in self.sizes:
                 parts: list[Any] = [part for by in kinds.values() for some in by.values() for part in some]
                 width, height = np.max([(1, 1), *(np.max(part, axis=0) for part in parts)], axis=0)
                 self.measure(picture, (np.ceil(height), np.ceil(width)))
             for kind, by in kinds.items():
-                for worker in self.seen[picture]:
+                for worker in viewers[picture]:
                     yield worker, picture, kind, draw(by.get(worker, []), *self.sizes[picture])
 
 
@@ -181,7 +180,7 @@ def record_tool(
     >>> quiz.summary
     'answers by player (JSON)'
     """
-    return lambda read: RecordTool.made_of(name, title, read, recognises=lambda _, peek: recognises(peek), shows=shows)
+    return lambda read: RecordTool.made_of(name, title, read, recognises=staticmethod(recognises), shows=shows)
 
 
 class RecordTool(Tool):
@@ -208,7 +207,8 @@ class Export:
     """The files of a tool while a reader goes through them, and its answers by question.
 
     ``path`` is the file that is being read, and ``at`` the place in it, for errors. ``originals`` are what was shown
-    in tasks, if that is asked for. A reader may replace ``finish``, which is given the table.
+    in tasks, if that is asked for. ``refused`` are the reasons why the answers to a question cannot be compared. A
+    reader may replace ``finish``, which is given the table.
     """
 
     tool: Tool
@@ -221,10 +221,9 @@ class Export:
     remarks: list[str] = field(default_factory=list)
     finish: Callable[[Source], Source] = lambda table: table
     answers: dict[str, list[Answer]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     areas: dict[str, Areas] = field(default_factory=dict)
-    _refused: dict[str, str] = field(default_factory=dict)
     _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
-    _places: dict[Path, tuple[str, str]] = field(default_factory=dict)
 
     def read(self, reader: Reader) -> None:
         """Collect all answers of a reader; whatever fails there is an error that names the file and the record."""
@@ -262,6 +261,11 @@ class Export:
         self.path, self.at = path, str(path)
         return load_document(path)
 
+    @cached_property
+    def places(self) -> dict[Path, tuple[str, str]]:
+        """Whose each file is, and which of their documents."""
+        return place_files(self.paths, by_name=self.by_file)
+
     @property
     def by_file(self) -> bool:
         """Whether the file name is the worker, independently of the records."""
@@ -271,17 +275,11 @@ class Export:
     def owner(self) -> str:
         """The worker to whom the file belongs that is being read, by its name or folder."""
         assert self.path is not None
-        return self.place_of(self.path)[0]
+        return self.places[self.path][0]
 
     def worker(self, *named: Any) -> Any:
         """Return the first worker who is named, or the owner of the file if that was asked for."""
         return self.owner if self.by_file else next((name for name in named if name is not None), None)
-
-    def place_of(self, path: Path) -> tuple[str, str]:
-        """Return whose file this is, and which of their documents."""
-        if not self._places:
-            self._places = place_files(self.paths, by_name=self.by_file)
-        return self._places[path]
 
     def refuse_one_file(self, content: str) -> None:
         """Refuse a single file, unless its name is chosen as the worker."""
@@ -312,10 +310,6 @@ class Export:
         """Add an outline or a painted area of a class, by a worker who saw the picture."""
         self.areas.setdefault(question, Areas(self.where)).draw(worker, picture, kind, part, size)
 
-    def refuse(self, question: str, reason: str) -> None:
-        """Refuse a question of which the answers cannot be compared, if it is asked for."""
-        self._refused.setdefault(question, f"{self.at}: {reason}.")
-
     def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
         """Note what was shown in a task, if that is asked for and not yet known."""
         if self.originals is not None:
@@ -323,17 +317,15 @@ class Export:
 
     def _list_masks(self, question: str) -> Iterator[Answer]:
         """Yield the masks of a question as answers."""
-        areas = self.areas[question]
-        for worker, picture, _ in self._seen:
-            areas.see(worker, picture)
-        known = {picture for picture in areas.drawn if picture in areas.sizes}
+        areas, seen = self.areas[question], [(worker, picture) for worker, picture, _ in self._seen]
+        unknown = len(areas.drawn.keys() - areas.sizes.keys())
         several = len({kind for kinds in areas.drawn.values() for kind in kinds}) > 1
-        for worker, picture, kind, mask in areas.masks():
+        for worker, picture, kind, mask in areas.masks(seen):
             task = f"{picture}/{kind}" if several else picture
             yield Answer(worker, task, mask, question, AREAS, is_gold=self._seen[worker, picture, True] > 0)
         self.leave_out("outlines of fewer than three points", areas.flat)
-        self.leave_out("pictures in which nobody drew anything", len(areas.seen.keys() - areas.drawn.keys()))
-        if unknown := len(areas.drawn.keys() - known):
+        self.leave_out("pictures in which nobody drew anything", len({picture for _, picture in seen} - {*areas.drawn}))
+        if unknown:
             self.remarks.append(
                 f"The sizes of {unknown:,} pictures are unknown: they are taken to end where their outlines do."
             )
@@ -341,16 +333,16 @@ class Export:
     def table(self) -> Source:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
         question = self._choose()
-        if question in self._refused:
-            raise InputError(self._refused[question])
+        if question in self.refused:
+            raise InputError(self.refused[question])
         filled, empty = self._split(question)
         answers, gold = ([each for each in [*filled, *empty] if each.is_gold is wanted] for wanted in (False, True))
         if not answers:
             raise InputError(f"{self.where}, holds no answers beside those that are marked as gold.")
         _unify(answers, gold)
-        workers, tasks = ({getattr(each, role) for each in answers} for role in ("worker", "task"))
-        about = f"{self.where} ({len(answers):,} answers of {len(workers):,} workers to {len(tasks):,} tasks)"
         columns = {role: [getattr(each, role) for each in answers] for role in ROLES}
+        workers, tasks = (len(set(columns[role])) for role in ("worker", "task"))
+        about = f"{self.where} ({len(answers):,} answers of {workers:,} workers to {tasks:,} tasks)"
         columns |= spread([each.more for each in answers], about)
         if gold:
             known = match_truths((each.task, each.label) for each in gold)
@@ -363,7 +355,7 @@ class Export:
             ROLES,
             guessed={"question": question} if question and question != self.files.question else {},
             remarks=tuple(self._list_messages(question, columns)),
-            samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
+            notes={"samples": [name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1]},
             truths={"label": "gold"} if "gold" in columns else {},
         )
 
@@ -396,7 +388,7 @@ class Export:
 
     def _kinds(self) -> dict[str, str]:
         """Return the kind of labels of each question that has answers."""
-        kinds = dict.fromkeys(self._refused, "mixed")
+        kinds = dict.fromkeys(self.refused, "mixed")
         for question, answers in self.answers.items():
             first = next((each for each in answers if not each.is_empty), None)
             if first is not None:

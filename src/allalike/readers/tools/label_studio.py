@@ -14,15 +14,7 @@ import numpy as np
 from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks import Mask
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import (
-    Peek,
-    UnexpectedValueError,
-    get,
-    get_list,
-    get_number,
-    get_numbers,
-    get_text,
-)
+from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_numbers, get_text
 from allalike.readers.tools.frame import Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
@@ -92,7 +84,8 @@ def label_studio(export: Export) -> Iterator[Answer]:
                 own = kinds.setdefault(control, set())
                 own.update(kind for kind, _ in items)
                 if len(own) > 1 and own & (_ANSWERS.keys() | _DRAWN) and own != _DRAWN:
-                    export.refuse(control, f"the answers to {control!r} are mixed: {', '.join(sorted(own))}")
+                    reason = f"{export.at}: the answers to {control!r} are mixed: {', '.join(sorted(own))}."
+                    export.refused.setdefault(control, reason)
                 elif own & _DRAWN:
                     _draw(export, control, worker, name, items)
                 else:

@@ -46,7 +46,7 @@ def sheet_tool(
     >>> quiz.summary
     'answers by player (CSV)'
     """
-    return lambda read: SheetTool.made_of(name, title, read, recognises=lambda _, peek: recognises(peek))
+    return lambda read: SheetTool.made_of(name, title, read, recognises=staticmethod(recognises))
 
 
 class SheetTool(Tool):
