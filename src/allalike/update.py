@@ -28,8 +28,7 @@ from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.readers import EXPORT, Scan, is_within, open_gold
 from allalike.readers.tools import PLAIN
 from allalike.result.saved import Call, check_complete, read_call
-from allalike.result.saving import save_result
-from allalike.result.targets import result_output
+from allalike.result.saving import result_output, save_result
 from allalike.sources import inputs_of, open_gold_within
 
 if TYPE_CHECKING:
