@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
-        "allalike plan allalike-out --budget 200 --price 0.05",
-        "allalike plan allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
-        "allalike plan allalike-out --budget 200 --min-gain 0.1",
+        "allalike plan allalike-out --budget 20 --price 0.05",
+        "allalike plan allalike-out --budget 20 --prices prices.csv --batch 50 -o plan.csv",
+        "allalike plan allalike-out --budget 20 --min-gain 0.1",
     )
 )
 _N_ANSWERS, _N_PLANNED = 20, 10  # rows of a table

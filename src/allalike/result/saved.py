@@ -23,9 +23,8 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
-from allalike._core.system.files import is_link
+from allalike._core.system.files import UNFINISHED, is_link
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.output import UNFINISHED
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, History

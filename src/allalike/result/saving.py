@@ -16,8 +16,7 @@ from allalike._core.columns.values import Values, table_of
 from allalike._core.options import check_choice
 from allalike._core.registry import make
 from allalike._core.system.addresses import find_address
-from allalike._core.system.files import list_files
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output, list_files
 from allalike._core.system.tables import FORMATS, guard_table, guard_text, write_tables
 from allalike.answers.storage import UnwritableError
 from allalike.errors import InputError, OptionError, OutputError, ReportWarning
