@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
-    from allalike.domains.contract import Things
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Fit
     from allalike.methods.fit import Uncertainty
@@ -47,7 +46,7 @@ _MAIN_COLUMNS = ("task", "worker", "answers", *ERRORS, *_IF_KNOWN, "weight", "fl
 OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
-def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
+def worker_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers."""
     columns: dict[str, Values | Array] = {
         **({"task": run.worker_task} if run.worker_task is not None else {}),
@@ -55,14 +54,14 @@ def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
         "answers": run.answer_counts,
         **({"prior_answers": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
-    faults, error_rate = weighing.uncertainty, weighing.error_rate
-    own = weighing.columns or _own_columns(run, weighing.weight)
-    more = {**trust_columns(weighing), **own}
+    faults, error_rate = fit.uncertainty, fit.error_rate
+    own = fit.columns or _own_columns(run, fit.weight)
+    more = {**trust_columns(fit), **own}
     if faults is not None:
-        known = {"shared_tasks": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
-        return {**columns, **known, "few_answers": faults.few, "weight": weighing.weight, **more}
-    error = {"mean_error": weighing.fault} if error_rate is None else {"error_rate": error_rate}
-    return {**columns, "disparity": weighing.disparity, **error, "weight": weighing.weight, **more}
+        known = {"shared_tasks": faults.shared, "disparity": fit.disparity, **fault_columns(fit, faults)}
+        return {**columns, **known, "few_answers": faults.few, "weight": fit.weight, **more}
+    error = {"mean_error": fit.fault} if error_rate is None else {"error_rate": error_rate}
+    return {**columns, "disparity": fit.disparity, **error, "weight": fit.weight, **more}
 
 
 def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
@@ -82,9 +81,9 @@ def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
     return {name: column for columns in found for name, column in columns.items()}
 
 
-def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
+def trust_columns(fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers that say whose answers can be trusted."""
-    known, groups = weighing.uncertainty, weighing.copy_groups
+    known, groups = fit.uncertainty, fit.copy_groups
     if known is None or groups is None or known.uninformative is None:
         return {}
     assert known.informativeness is not None
@@ -102,10 +101,10 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
     }
 
 
-def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
+def fault_columns(fit: Fit, faults: Uncertainty) -> dict[str, Floats]:
     """Return the estimated error of each worker, its interval, the error relative to the others, and the rank."""
-    rate = weighing.error_rate
-    told = faults.best(weighing.fault) if rate is None else rate
+    rate = fit.error_rate
+    told = faults.best(fit.fault) if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.interval_around(told)
     columns = {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
@@ -113,30 +112,30 @@ def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
     return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
 
-def find_few(run: Run, weighing: Fit) -> npt.NDArray[np.bool_]:
+def find_few(run: Run, fit: Fit) -> npt.NDArray[np.bool_]:
     """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
-    faults = weighing.uncertainty
+    faults = fit.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
 
-def sureness(weighing: Fit) -> str:
+def sureness(fit: Fit) -> str:
     """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
-    known = weighing.uncertainty
+    known = fit.uncertainty
     return "support" if known is not None and known.confidence is None else "confidence"
 
 
-def next_columns(piece: Piece, weighing: Fit) -> dict[str, Values | Array]:
+def next_columns(piece: Piece, fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of tasks that are to be asked next."""
     return {
         "task": piece.tasks,
-        sureness(weighing): piece.found["confidence"],
+        sureness(fit): piece.found["confidence"],
         "answers": piece.answers,
         "gain": piece.found["gain"],
     }
 
 
 def truth_columns(
-    piece: Piece, encoding: Encoding, weighing: Fit, decode: Callable[[str], Values] | None = None
+    piece: Piece, encoding: Encoding, fit: Fit, decode: Callable[[str], Values] | None = None
 ) -> dict[str, Values | Array]:
     """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
     show = decode or (lambda name: encoding.decode(piece.found[name]))
@@ -151,7 +150,7 @@ def truth_columns(
         "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
         **({"verdict": text_column([OUTCOMES[n] for n in piece.found["verdict"]])} if "verdict" in piece.found else {}),
         **own,
-        **(limits or {sureness(weighing): piece.found["confidence"]}),
+        **(limits or {sureness(fit): piece.found["confidence"]}),
         "standard_error": piece.found["error"],
         "answers": piece.answers,
         **({"effective_answers": piece.found["voices"]} if "voices" in piece.found else {}),
@@ -162,23 +161,24 @@ def truth_columns(
     }
 
 
-def object_table(piece: Piece, *, things: Things) -> pa.Table:
+def object_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
     """Return the table of the objects that truths are made of."""
-    return table_of(things.list_objects(piece.tasks, piece.found))
+    assert encoding.things is not None
+    return table_of(encoding.things.list_objects(piece.tasks, piece.found))
 
 
-def probability_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+def probability_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
     """Return the table of how probable each class is: a column for each."""
     found = piece.found["probability"]
     names = tell_apart(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
     return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 
-def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Fit) -> Iterator[Truth]:
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, fit: Fit) -> Iterator[Truth]:
     """Yield the truth of each task, with its confidence where that is known."""
     for piece in pieces:
-        columns = truth_columns(piece, encoding, weighing)
-        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(weighing)))
+        columns = truth_columns(piece, encoding, fit)
+        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(fit)))
         assert isinstance(tasks, Values)
         assert isinstance(labels, Values)
         known = [None] * len(tasks) if sure is None else [x if math.isfinite(x) else None for x in sure.tolist()]
@@ -186,11 +186,11 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Fit) -> I
             yield Truth(task, label, confidence)
 
 
-def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path) -> pa.Table:
+def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> pa.Table:
     """Return the table of truths as it is written; labels that are files are written into the folder."""
     pictures = encoding.domain.pictures
     if pictures is None:
-        return table_of(truth_columns(piece, encoding, weighing))
+        return table_of(truth_columns(piece, encoding, fit))
 
     def export(name: str) -> Values:
         kept = piece.found[name].copy()
@@ -199,7 +199,7 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path
         paths: Values = pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
         return paths
 
-    return table_of(truth_columns(piece, encoding, weighing, export))
+    return table_of(truth_columns(piece, encoding, fit, export))
 
 
 # Shown: what a result looks like at a prompt and in a notebook, in a few lines.
@@ -284,9 +284,9 @@ def _titled(title: str, table: pd.DataFrame) -> str:
 _CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 
 
-def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
+def find_curve(run: Run, fit: Fit, method: str) -> pd.DataFrame:
     """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it."""
-    expect = None if weighing.uncertainty is None else weighing.uncertainty.expect
+    expect = None if fit.uncertainty is None else fit.uncertainty.expect
     if expect is None:
         raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
     sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)
