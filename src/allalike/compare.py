@@ -29,10 +29,10 @@ from allalike.methods.base import without_gold
 from allalike.methods.composed import serves, weigh
 from allalike.readers import ReadOptions, check_read_options
 from allalike.result.messages import note
+from allalike.result.saving import write_table
 from allalike.result.summaries import describe_answers, find_truths, find_versions
 from allalike.result.summary import Summary
 from allalike.result.tables import comparison_html, comparison_text
-from allalike.result.targets import write_table
 from allalike.sources import inputs_of, open_source
 
 if TYPE_CHECKING:

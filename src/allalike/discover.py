@@ -23,9 +23,9 @@ from allalike.methods.composed import fit_without_gold, serves, weigh
 from allalike.readers import ReadOptions, Scan, check_read_options
 from allalike.readers.formats.places import fetch_places
 from allalike.readers.proposals import asking
-from allalike.result.call import Call
 from allalike.result.messages import note
 from allalike.result.result import Result
+from allalike.result.saved import Call
 from allalike.result.summaries import compare_with_gold, find_posteriors, find_truths, summarise, with_quorum
 from allalike.sources import inputs_of, name_inputs, open_source, suggest_columns
 

@@ -17,8 +17,8 @@ from allalike.readers.formats.compression import check_regular
 from allalike.readers.scans import find_frame
 from allalike.result.result import Result
 from allalike.result.saved import check_complete, check_own_file, read_summary
+from allalike.result.saving import DETAILS
 from allalike.result.tables import ERRORS
-from allalike.result.targets import DETAILS
 
 
 def read_history(source: Any) -> History:

@@ -27,10 +27,8 @@ from allalike.errors import GoldError, InputError, UnsupportedError
 from allalike.methods.auto.uncertainty import adjust_probabilities
 from allalike.readers import EXPORT, Scan, is_within, open_gold
 from allalike.readers.tools import PLAIN
-from allalike.result.call import Call
-from allalike.result.saved import check_complete, read_call
-from allalike.result.saving import save_result
-from allalike.result.targets import result_output
+from allalike.result.saved import Call, check_complete, read_call
+from allalike.result.saving import result_output, save_result
 from allalike.sources import inputs_of, open_gold_within
 
 if TYPE_CHECKING:
@@ -74,24 +72,21 @@ def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) 
 
 
 def _load(saved: SavedCall, engine: str | Engine | None) -> Result:
-    facts, settings = saved.facts, saved.facts["settings"]
-    where, held = read_whole(saved.answers.read().per_task() if facts["per_task"] else saved.answers, engine)
-    run = load_run(where, held, saved.gold, find_ties(settings["seed"], settings["ties"]), guessed=False)
+    kept = saved.kept
+    where, held = read_whole(saved.answers.read().per_task() if kept.per_task else saved.answers, engine)
+    run = load_run(where, held, saved.gold, find_ties(kept.settings.seed, kept.settings.ties), guessed=False)
     counts = int(run.answer_counts.sum()), len(run.workers), run.n_tasks
-    if counts != saved.kept.answers:
+    if counts != kept.answers:
         raise InputError(
             f"The answers in {saved.folder} are not those that were saved: there are {counts[0]:,} of {counts[1]:,}"
             f" workers to {counts[2]:,} tasks. Run 'allalike discover' again."
         )
-    run, settings = replace(run, notes=facts["notes"]), {"engine": where.name, **settings}
-    dates = tuple(facts["generations"])
-    call = Call(run, where, saved.method, settings, saved.read, saved.gold, saved.gold_map, saved.history, dates)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were emitted by the first run
-        result = fit(call, [], stacklevel=3)
-    kept = {name: value for name, value in facts["notes"].items() if name != "gold"}
-    kept |= {name: facts[name] for name in ("warnings", "changes") if facts[name] is not None}
-    return replace(result, summary={**result.summary, **kept})
+        result = fit(saved.call(replace(run, notes=kept.notes), where), [], stacklevel=3)
+    notes = {name: value for name, value in kept.notes.items() if name != "gold"}
+    changes = {} if kept.changes is None else {"changes": kept.changes}
+    return replace(result, summary={**result.summary, **notes, "warnings": list(kept.warnings), **changes})
 
 
 def extend(result: Result[Any], more: Any, gold: Any, *, stacklevel: int = 3) -> Result[Any]:
@@ -176,7 +171,7 @@ def update(
     saved = read_call(place)
     if (how := saved.kept.saved) is None:
         raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
-    tools = {saved.read.tool, saved.facts["notes"].get("guessed", {}).get("tool")}
+    tools = {saved.read.tool, saved.kept.notes.get("guessed", {}).get("tool")}
     if how.to and tools - {None, PLAIN}:
         raise UnsupportedError(
             f"The result in {place} was written for {', '.join(how.to)}, too, which takes the exports of all"

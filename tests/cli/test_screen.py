@@ -22,7 +22,7 @@ from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.errors import DataWarning
 from allalike.history import read_history
-from allalike.result.flags import find_constant_workers
+from allalike.result.quality import find_constant_workers
 from crowds import samples
 from running.program import call
 

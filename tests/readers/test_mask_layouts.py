@@ -56,7 +56,7 @@ def lay(folder: Path, pattern: str) -> None:
 def test_names_tell_the_layout_or_both_are_proposed(tmp_path: Path, pattern: str, layout: str | None) -> None:
     lay(tmp_path, pattern)
     if layout is not None:
-        assert open_masks(tmp_path).layout == layout
+        assert open_masks(tmp_path).guessed["layout"] == layout
         return
     with pytest.raises(InputError, match=r"unclear whether the folders .* manifest\.csv") as asked:
         open_masks(tmp_path)

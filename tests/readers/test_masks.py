@@ -53,7 +53,7 @@ def masked(source: Any, **options: Any) -> list[list[bool]]:
 def test_a_manifest_names_workers_and_tasks(tmp_path: Path) -> None:
     lay(tmp_path, "x/a.png", "x/b.png", "y/a.png", "y/b.png")
     (tmp_path / "manifest.csv").write_text("path,Worker,task\nx/a.png,a,007\ny/a.png,a,8\nx/b.png,b,007\n")
-    assert open_masks(tmp_path).layout == "manifest.csv"
+    assert open_masks(tmp_path).guessed["layout"] == "manifest.csv"
     assert rows(tmp_path) == [("a", "007", "x/a.png"), ("a", "8", "y/a.png"), ("b", "007", "x/b.png")]
 
 

@@ -126,7 +126,7 @@ FILES = [
     Message("soc with ties", text(f"{SOC}1: 1,{{2,3}}\n", "v.soc"), ("Line 5", ".toc, or .toi")),
     Message("soc with gaps", text(f"{SOC}1: 1,2\n", "v.soc"), ("3", ".soi, or .toi")),
     Message("soc that says another type", text("# DATA TYPE: toc\n2: 1,2,3\n", "v.soc"), ("'toc'",)),
-    Message("soc of bytes", text(b"\xff\xfe\x00", "v.soc"), ("PrefLib",)),
+    Message("soc of bytes", text(b"\xff\xfe\x00", "v.soc"), ("not written in utf-8",)),
     Message("soi with a strange number", text("# ALTERNATIVE NAME 1: x\n1: 9,1\n", "w.soi"), ("alternative 9",)),
     Message("wrench, rows of two lengths", text('{"0": {"label": 1, "weak_labels": [1, 0]}, "1": {"label": 1,'
             ' "weak_labels": [1]}}', "t.json"), ("with 1 and with 2",)),

@@ -116,8 +116,8 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
     [
         ("ranking SYN.N", "P-TD(weighting='inverse')", -4),
         ("ranking SYN.HS", "P-TD(weighting='inverse')", -4),
-        ("ranking SYN.N", "iP-TD(weighting='inverse')", -6),
-        ("ranking SYN.HS", "iP-TD(weighting='inverse')", -10),
+        pytest.param("ranking SYN.N", "iP-TD(weighting='inverse')", -6, marks=pytest.mark.long),
+        pytest.param("ranking SYN.HS", "iP-TD(weighting='inverse')", -10, marks=pytest.mark.long),
     ],
 )
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from allalike.errors import InputError
-from allalike.readers.tools import TOOLS, Peek, base, images
+from allalike.readers.tools import TOOLS, Peek, base, marks
 from files.evaluation_logs import (
     deepeval_metric,
     deepeval_run,
@@ -75,7 +75,7 @@ def broken(sample: Any) -> Iterator[Any]:
 def disk(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """Keep files in memory, by their names."""
     files: dict[str, bytes] = {}
-    for module in (base, images):
+    for module in (base, marks):
         monkeypatch.setattr(module, "read_bytes", lambda path: files[str(path)])
     return files
 

@@ -146,4 +146,4 @@ def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody(
     straight: int, found: list[str], tmp_path: Path
 ) -> None:
     rows = {f"How is it? [{row}]": [*("abcd"[(n + row) % 4] for n in range(20)), *"a" * straight] for row in range(4)}
-    assert list(open_table(ask(tmp_path, rows)).careless) == found
+    assert list(open_table(ask(tmp_path, rows)).notes["careless"]) == found

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# Extractors by name: number, choice, a field of JSON, the last line, or a regular expression.
-
-
 Extract = Callable[[str], str | None]
 _KNOWN = "number, choice, json:KEY, last line, or a regular expression with one group"
 
@@ -38,9 +35,10 @@ def find_extractor(how: str) -> Extract:
     allalike.errors.OptionError: extract is 'numbers'. It must be number, choice, json:KEY, last line, or a regular
     expression with one group, such as 'is (\w+)'.
     """
-    named: dict[str, Extract] = {"number": extract_number, "choice": extract_choice, "last line": _find_last_line}
-    if how in named:
-        return named[how]
+    if how in ("number", "choice"):
+        return extract_number if how == "number" else extract_choice
+    if how == "last line":
+        return lambda text: next((line.strip() or None for line in reversed(text.strip().splitlines())), None)
     if how.startswith("json:") and how[5:].strip():
         return partial(find_field, path=how[5:].strip())
     if "(" not in how:
@@ -51,7 +49,7 @@ def find_extractor(how: str) -> Extract:
         raise OptionError(f"extract is {how!r}, which is no regular expression: {error}.") from None
     if pattern.groups != 1:
         raise OptionError(f"extract is {how!r}, which has {pattern.groups} groups. It must have one, around the label.")
-    return partial(_find_match, pattern)
+    return lambda text: (found[1] or None) if (found := pattern.search(text)) else None
 
 
 def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
@@ -64,22 +62,17 @@ def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
     return steps if isinstance(how, list | tuple) else how
 
 
-def _find_last_line(text: str) -> str | None:
-    lines = text.strip().splitlines()
-    return lines[-1].strip() or None if lines else None
-
-
-def _find_match(pattern: re.Pattern[str], text: str) -> str | None:
-    found = pattern.search(text)
-    return found[1] if found and found[1] else None
-
-
 # Fields of JSON within a text: whole, in a fence of code, between words, or cut off.
 
 
 _MAX_TRIES = 1000  # of places where an object may begin
-_MAX_DIGITS = 4000  # of a whole number, which Python refuses to read beyond
+_MAX_DIGITS = 4000  # of a whole number, beyond which Python refuses to read it
 _ABSENT = object()
+_DECODER = json.JSONDecoder(  # of values that are written again, with numbers as such
+    strict=False,
+    parse_float=lambda digits: float(digits) if len(digits) <= _MAX_DIGITS else digits,
+    parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else digits,
+)
 _ANSWER_KEYS = ("final_answer", "answer", "choice", "verdict", "winner")  # of which the first two may be numbers
 
 
@@ -91,20 +84,22 @@ def find_field(text: str, path: str) -> str | None:
     >>> find_field('{"reasoning": "a line \\frac', "answer"), find_field('{"answer": "yes", "why": "bec', "answer")
     (None, 'yes')
     """
-    keys = [[path], path.split(".")] if "." in path else [[path]]
-    if keys[-1][-1] not in text and not keys[-1][-1].isdigit():
+    ways = [[path], path.split(".")] if "." in path else [[path]]
+    key = ways[-1][-1]
+    if key not in text and not key.isdigit():
         return None
-    for value in _objects(text):
-        for way in keys:
+    for value, source in _list_objects(text):
+        for way in ways:
             found = _follow(value, way)
             if found is not _ABSENT:
-                return _written(found)
-    return _find_broken(text, keys[-1][-1])
+                numbered = _follow(_DECODER.decode(source), way) if isinstance(found, dict | list) else found
+                return _write(numbered)
+    return _find_broken(text, key)
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """Yield the values of JSON in a text, the last one first; only the outermost."""
-    decoder = json.JSONDecoder(strict=False, parse_float=_Number, parse_int=_Number)
+def _list_objects(text: str) -> list[tuple[Any, str]]:
+    """Return the outermost values of JSON in a text, the last one first, with numbers as they were written."""
+    decoder = json.JSONDecoder(strict=False, parse_float=str, parse_int=str)
     found, place = [], 0
     for _ in range(_MAX_TRIES):
         begins = [begin for mark in "{[" if (begin := text.find(mark, place)) >= 0]
@@ -117,15 +112,9 @@ def _objects(text: str) -> Iterator[Any]:
             place += 1
             continue
         if not is_deep(value):
-            found.append(value)
+            found.append((value, text[place:end]))
         place = end
-    yield from reversed(found)
-
-
-class _Number(str):
-    """A number as it was written."""
-
-    __slots__ = ()
+    return found[::-1]
 
 
 def _follow(value: Any, way: Sequence[str]) -> Any:
@@ -139,22 +128,10 @@ def _follow(value: Any, way: Sequence[str]) -> Any:
     return value
 
 
-def _written(value: Any) -> str | None:
+def _write(value: Any) -> str | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(_with_numbers(value), ensure_ascii=False)
-    return str(text).strip() or None
-
-
-def _with_numbers(value: Any) -> Any:
-    """Return a value with its numbers as numbers again."""
-    if isinstance(value, dict):
-        return {key: _with_numbers(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_with_numbers(inner) for inner in value]
-    if not isinstance(value, _Number) or len(value) > _MAX_DIGITS:
-        return value
-    return int(value) if value.lstrip("-").isdigit() else float(value)
+    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip() or None
 
 
 def _find_broken(text: str, key: str) -> str | None:
@@ -165,7 +142,7 @@ def _find_broken(text: str, key: str) -> str | None:
         return None
     last = found[-1].strip()
     try:
-        return _written(parse_json(last, strict=False, parse_float=_Number, parse_int=_Number))
+        return _write(parse_json(last, strict=False, parse_float=str, parse_int=str))
     except ValueError:
         return last.strip("\"'").strip() or None
 
@@ -185,12 +162,11 @@ _PHRASE_PATTERN = late_pattern(
 _BOLD_PATTERN = late_pattern(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
-def find_boxed(text: str) -> str | None:
+def _find_boxed(text: str) -> str | None:
     r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line."""
-    starts = [found.end() for found in _BOX_PATTERN.finditer(text)]
-    if not starts:
+    begin, depth = max((found.end() for found in _BOX_PATTERN.finditer(text)), default=None), 1
+    if begin is None:
         return None
-    begin, depth = starts[-1], 1
     for place in range(begin, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         if not depth:
@@ -198,24 +174,26 @@ def find_boxed(text: str) -> str | None:
     return text[begin:].partition("\n")[0]
 
 
-def find_tagged(text: str) -> str | None:
+def _find_tagged(text: str) -> str | None:
     """Return what stands in the last tag of an answer."""
-    found = [match[2].strip() for match in _TAG_PATTERN.finditer(text)]
-    return found[-1] if found else None
+    found = _TAG_PATTERN.findall(text)
+    return found[-1][1].strip() if found else None
 
 
-def find_phrases(text: str) -> Iterator[str]:
+def _find_phrases(text: str) -> Iterator[str]:
     """Yield the lines that begin behind "answer is" or "answer:", the last one first."""
-    for match in reversed(deque(_PHRASE_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
-        line = text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip()
-        if line:
+    for match in _last_matches(_PHRASE_PATTERN, text):
+        if line := text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip():
             yield line
 
 
-def find_bold(text: str) -> Iterator[str]:
+def _find_bold(text: str) -> Iterator[str]:
     """Yield what is printed in bold letters, the last one first."""
-    for match in reversed(deque(_BOLD_PATTERN.finditer(text), maxlen=_MAX_PHRASES)):
-        yield (match[1] or match[2]).strip()
+    return ((match[1] or match[2]).strip() for match in _last_matches(_BOLD_PATTERN, text))
+
+
+def _last_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    return reversed(deque(pattern.finditer(text), maxlen=_MAX_PHRASES))
 
 
 # Choices in what a person or a model wrote: A, (A), [[A]], "Answer: A", model_a and \boxed{A} are one label.
@@ -257,24 +235,22 @@ def extract_choice(text: str) -> str | None:
         return whole
     if found := _BRACKETS_PATTERN.findall(text):
         return _shown(found[-1])
-    for find in (_find_answer_field, find_tagged, find_boxed):
+    for find in (_find_answer_field, _find_tagged, _find_boxed):
         if (marked := find(text)) is not None:
-            return _whole(marked) or _start(marked)
-    for line in find_phrases(text):
-        if (chosen := _whole(line) or _start(line)) is not None:
+            return _whole(marked) or _match(_START_PATTERN, marked[:_MAX_CHARACTERS])
+    for line in _find_phrases(text):
+        if (chosen := _whole(line) or _match(_START_PATTERN, line[:_MAX_CHARACTERS])) is not None:
             return chosen
-    return _unmarked(text)
+    return _extract_unmarked(text)
 
 
-def _unmarked(text: str) -> str | None:
-    """Look where a choice stands that nothing announces: alone in bold or in the last line, at the head, or praised."""
-    for bold in find_bold(text):
-        if (chosen := _whole(bold) or _head(bold)) is not None:
+def _extract_unmarked(text: str) -> str | None:
+    """Return a choice that nothing announces: alone in bold or in the last line, at the head, or praised."""
+    for bold in _find_bold(text):
+        if (chosen := _whole(bold) or _match(_HEAD_PATTERN, bold)) is not None:
             return chosen
-    if (last := _whole(text.rpartition("\n")[2])) is not None:
-        return last
-    if (head := _head(text)) is not None:
-        return head
+    if (chosen := _whole(text.rpartition("\n")[2]) or _match(_HEAD_PATTERN, text)) is not None:
+        return chosen
     praised = _BETTER_PATTERN.findall(text)
     return praised[-1].upper() if praised else None
 
@@ -284,14 +260,9 @@ def _whole(text: str) -> str | None:
     return _shown(found[1]) if found else None
 
 
-def _start(line: str) -> str | None:
-    found = _START_PATTERN.match(line[:_MAX_CHARACTERS])
+def _match(pattern: re.Pattern[str], text: str) -> str | None:
+    found = pattern.match(text)
     return _shown(next(filter(None, found.groups()))) if found else None
-
-
-def _head(text: str) -> str | None:
-    found = _HEAD_PATTERN.match(text)
-    return _shown(found[1]) if found else None
 
 
 def _shown(found: str) -> str:
@@ -299,9 +270,8 @@ def _shown(found: str) -> str:
 
 
 def _find_answer_field(text: str, keys: Sequence[str] = _ANSWER_KEYS) -> str | None:
-    if "{" not in text:
-        return None
-    return next((found for key in keys if key in text and (found := find_field(text, key)) is not None), None)
+    fields = (find_field(text, key) for key in keys if "{" in text and key in text)
+    return next((found for found in fields if found is not None), None)
 
 
 # Numbers in what a person or a model wrote: "The answer is 42.", **42**, \boxed{42}, $42 and 42.0 are one label.
@@ -366,17 +336,17 @@ def extract_number(text: str) -> str | None:
     >>> extract_number("I cannot tell."), extract_number(r"\boxed{n+1}"), extract_number("1.234,5")
     (None, 'n+1', '1.234,5')
     """
-    for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), find_tagged, find_boxed):
+    for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), _find_tagged, _find_boxed):
         marked = find(text)
         if marked is not None:
             return _read_marked(marked)
     if found := _HASHES_PATTERN.findall(text):
         return _first(_without_latex(found[-1][:_NUMBERS_MAX_CHARACTERS]))
-    for line in find_phrases(text.replace("**", "")):
+    for line in _find_phrases(text.replace("**", "")):
         if (number := _first(_SENTENCE_END_PATTERN.split(_without_latex(line), maxsplit=1)[0])) is not None:
             return number
     plain = _without_latex(text[-_MAX_END_CHARACTERS:])
-    for bold in find_bold(plain):
+    for bold in _find_bold(plain):
         if _PURE_PATTERN.fullmatch(bold.rpartition("=")[2].strip()) and (number := _first(bold)) is not None:
             return number
     if (only := _only(plain)) is not None:
@@ -395,7 +365,7 @@ def write_number(number: Decimal) -> str:
 
 def _read_marked(text: str) -> str | None:
     """Read a marked answer: a number with words around it, or a short formula, which stays as it is."""
-    inner = (find_boxed(text) or text)[:_NUMBERS_MAX_CHARACTERS]
+    inner = (_find_boxed(text) or text)[:_NUMBERS_MAX_CHARACTERS]
     plain = _without_latex(inner).strip().strip("$*` ")
     if (only := _only(plain)) is not None:
         return only

@@ -32,7 +32,7 @@ def compare(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) 
     discover'. UA, the unweighted answer, is always included.
     """
     from allalike.compare import compare as run
-    from allalike.result.targets import table_output
+    from allalike.result.saving import table_output
     from allalike.sources import inputs_of
 
     files, output, overwrite = spool_input(files, options), options["output"], options["overwrite"]

@@ -235,7 +235,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
     """Refuse an output folder that must not be written, before hours of work."""
-    from allalike.result.targets import REPORT, find_writers, result_names, result_output, written_names
+    from allalike.result.saving import REPORT, find_writers, result_names, result_output, written_names
     from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], options["history"])

@@ -23,6 +23,7 @@ from allalike.cli.discover import choose_label
 from allalike.cli.gates import check_panel, check_panel_options, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
+    OFF,
     command,
     dress,
     find_typed,
@@ -101,14 +102,13 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
 @option("--min-confidence", group="Method", type=float, help="Confidence below which the panel abstains, 0 to 1.")
 @take("Format")
-@option("--report", group="Output", is_flag=True, help="Also write report.html.")
+@option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
 @take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Let the judges or models in FILES decide as a panel, and find those it needs.
 
-    FILES are as in 'allalike discover': long, wide, or a file for each model. The output contains truth.csv, judges.csv
-    and summary.json; further tables contain pairs with correlated errors, smaller panels, coverage by confidence, and
-    with --positive rates and tasks to label next, with --baseline drift. A gate that fails gives exit code 3.
+    FILES are as in 'allalike discover': long, wide, or a file for each model. The output folder has truth.csv,
+    judges.csv, report.html, summary.json and details/. A gate that fails gives exit code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -145,7 +145,7 @@ next(option for option in jury.params if option.name == "missing").default = "dr
 
 def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
     """Return the prices of a file, and those of single judges, which take precedence."""
-    from allalike.result.prices import read_prices
+    from allalike.result.plan import read_prices
 
     if path is None and not single:
         return None
@@ -157,7 +157,7 @@ def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 def _check_output(source: Any, options: dict[str, Any]) -> None:
     """Refuse an output folder that must not be written, before hours of work."""
-    from allalike.result.targets import REPORT, result_names, result_output
+    from allalike.result.saving import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
     inputs = inputs_of(source, options["gold"], None if options["prices"] is None else Path(options["prices"]))

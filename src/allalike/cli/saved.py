@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 _EXAMPLES = "\b\n" + "\n".join(
     (
-        "allalike plan allalike-out --budget 200 --price 0.05",
-        "allalike plan allalike-out --budget 200 --prices prices.csv --batch 50 -o plan.csv",
-        "allalike plan allalike-out --budget 200 --min-gain 0.1",
+        "allalike plan allalike-out --budget 20 --price 0.05",
+        "allalike plan allalike-out --budget 20 --prices prices.csv --batch 50 -o plan.csv",
+        "allalike plan allalike-out --budget 20 --min-gain 0.1",
     )
 )
 _N_ANSWERS, _N_PLANNED = 20, 10  # rows of a table
@@ -122,7 +122,7 @@ def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **opt
     rate and price of the worker. No worker, and no copy group, answers a task twice. The expected error, before and
     after, is estimated from the crowd.
     """
-    from allalike.result.targets import names_input, table_output
+    from allalike.result.saving import names_input, table_output
     from allalike.update import load
 
     if output is not None:  # before hours of work

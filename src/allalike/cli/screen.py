@@ -63,7 +63,7 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
     Ties were broken at random in 1 task.
     """
     from allalike.methods.auto.next_labels import rank_tasks
-    from allalike.result.flags import list_reasons
+    from allalike.result.quality import list_reasons
 
     summary = Summary.from_dict(result.summary)
     look = summary.answers <= _MAX_ANSWERS
@@ -242,7 +242,7 @@ def _list_steps(
     """List commands that use gold labels, and those on the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
-    from allalike.result.targets import REPORT
+    from allalike.result.saving import REPORT
 
     n_gold, column, steps = result.run.n_gold, result.run.notes.get("gold_column"), []
     if typed and n_gold < _MIN_GOLD and (column or not n_gold):
@@ -264,7 +264,7 @@ def _list_steps(
 
 def _find_flagged(result: Result, flags: Flags) -> str | None:
     """Return the worker to examine first: one who is clearly worse than the crowd, otherwise one to exclude."""
-    from allalike.result.flags import flag_workers
+    from allalike.result.quality import flag_workers
     from allalike.result.summaries import find_worse
 
     worse = find_worse(result.run, result.weighing)

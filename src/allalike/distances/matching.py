@@ -11,9 +11,8 @@ where objects only match if they share more than half. ``jaccard`` is the transf
 A into B, where to leave an object out costs 1 and to replace one costs 2 (1 - s); it is a metric if s is one minus a
 metric, which the intersection over the union is, and a cut is not. ``f1`` is none: {a}, {a, b}, {b}.
 
-Few objects have more than one partner. An edge whose ends have no other edge is matched at once, a star (an object with
-several partners that have no other) by its best edge, two against two by the better of both ways, for all pairs of
-collections together. Only what is left goes to `scipy.optimize.linear_sum_assignment`, a small matrix at a time.
+Few objects have more than one partner. An edge whose ends have no other edge is matched at once. What is left goes to
+`scipy.sparse.csgraph.min_weight_full_bipartite_matching`, several pairs of collections at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Floats, sum_by
 from allalike._core.late import sparse
 from allalike._core.system.memory import check_memory
-from allalike.distances.jaccard import ranges
+from allalike.distances.jaccard import chunks, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.int64]
 _BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
-_FEW_CELLS, _SPARSE = 1 << 16, 8  # of a part whose table is made in any case; times as many cells as edges
+_EDGES_AT_ONCE = 1 << 10  # matched together, of as many pairs of collections as have them
 _MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
 
 
@@ -143,18 +142,26 @@ def match(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs
     >>> match(pair, left, right, np.array([0.75, 0.5, 0.5, 0.25]), 3)
     array([1.  , 0.  , 0.25])
     """
+    from scipy.sparse import csgraph
+
     left, right = _compact(left), _compact(right)
-    n_left, n_right = np.bincount(left), np.bincount(right)
-    alone_left, alone_right = n_left[left] == 1, n_right[right] == 1
-    at_once = alone_left & alone_right
-    total = sum_by(pair[at_once], similarity[at_once], n_pairs)
-    star_left = (np.bincount(left, ~alone_right) == 0)[left] & ~at_once
-    star_right = (np.bincount(right, ~alone_left) == 0)[right] & ~at_once
-    for centre, star in ((left, star_left), (right, star_right)):
-        total += _match_stars(pair[star], centre[star], similarity[star], n_pairs)
-    rest = np.flatnonzero(~(at_once | star_left | star_right))
-    if len(rest):
-        total += _match_rest(pair[rest], left[rest], right[rest], similarity[rest], n_pairs)
+    alone = (np.bincount(left)[left] == 1) & (np.bincount(right)[right] == 1)
+    total = sum_by(pair[alone], similarity[alone], n_pairs)
+    rest = np.flatnonzero(~alone)
+    rest = rest[np.argsort(pair[rest], kind="stable")]
+    bounds = np.flatnonzero(np.diff(pair[rest], prepend=-1, append=n_pairs))
+    for part in chunks(np.diff(bounds), _EDGES_AT_ONCE) if len(rest) else ():
+        edges = rest[bounds[part.start] : bounds[part.stop]]
+        row, column = (np.unique(ends[edges], return_inverse=True)[1] for ends in (left, right))
+        height, width = int(row.max()) + 1, int(column.max()) + 1
+        single = np.arange(height)  # whoever is on the left may stay alone, which counts nothing
+        gain = np.concatenate([1 + similarity[edges], np.ones(height)])  # 1 for everyone: an edge of 0 would be none
+        ends = np.concatenate([row, single]), np.concatenate([column, width + single])
+        graph = sparse.csr_array((gain, ends), shape=(height, width + height))
+        home = np.zeros(height, np.int64)
+        home[row] = pair[edges]
+        chosen = csgraph.min_weight_full_bipartite_matching(graph, maximize=True)
+        total += sum_by(home[chosen[0]], graph[chosen] - 1, n_pairs)
     return total
 
 
@@ -163,74 +170,6 @@ def _compact(ends: Places) -> Places:
     if not len(ends) or int(ends.max()) < 8 * len(ends) + _MAX_SPARE_PORTS:
         return ends
     return np.unique(ends, return_inverse=True)[1]
-
-
-def _match_stars(pair: Places, centre: Places, similarity: Floats, n_pairs: int) -> Floats:
-    """Return the best edge of each star."""
-    order = np.lexsort((-similarity, centre))
-    best = order[np.flatnonzero(np.diff(centre[order], prepend=-1))]
-    return sum_by(pair[best], similarity[best], n_pairs)
-
-
-def _match_rest(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs: int) -> Floats:
-    """Match each connected part by itself: two against two at once, all others one after the other."""
-    from scipy.sparse import csgraph
-
-    left, right = (np.unique(ends, return_inverse=True)[1] for ends in (left, right))
-    n_left, n_nodes = int(left.max()) + 1, int(left.max() + right.max()) + 2
-    graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right + n_left)), shape=(n_nodes, n_nodes))
-    n_parts, parts = csgraph.connected_components(graph, directed=False)
-    part = np.asarray(parts, np.int64)
-    row, height = _number_within(part[:n_left], n_parts)
-    column, width = _number_within(part[n_left:], n_parts)
-    own = part[left]
-    square = (height[own] == 2) & (width[own] == 2)
-    table = np.zeros((n_parts, 2, 2))
-    table[own[square], row[left[square]], column[right[square]]] = similarity[square]
-    best = np.maximum(table[:, 0, 0] + table[:, 1, 1], table[:, 0, 1] + table[:, 1, 0])
-    others = np.flatnonzero(~square)
-    order = others[np.argsort(own[others], kind="stable")]
-    _assign(own[order], row[left[order]], column[right[order]], similarity[order], height, width, best)
-    home = np.zeros(n_parts, np.int64)
-    home[own] = pair
-    return sum_by(home, best, n_pairs)
-
-
-def _assign(
-    part: Places, row: Places, column: Places, similarity: Floats, height: Places, width: Places, best: Floats
-) -> None:
-    """Match the parts that are left, whose edges come one part after the other."""
-    from scipy.optimize import linear_sum_assignment
-
-    begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
-    for begin, end in zip(begins, [*begins[1:], len(part)], strict=False):
-        number, some = part[begin], slice(begin, end)
-        if height[number] * width[number] > max(_FEW_CELLS, _SPARSE * (end - begin)):
-            best[number] = _assign_few(row[some], column[some], similarity[some], height[number], width[number])
-            continue
-        matrix = np.zeros((height[number], width[number]))
-        matrix[row[some], column[some]] = similarity[some]
-        best[number] = matrix[linear_sum_assignment(matrix, maximize=True)].sum()
-
-
-def _assign_few(row: Places, column: Places, similarity: Floats, height: int, width: int) -> float:
-    """Match a large part of few edges; whoever is on the left may stay alone, which counts nothing."""
-    from scipy.sparse import csgraph
-
-    alone = np.arange(height)
-    gain = np.concatenate([1 + similarity, np.ones(height)])  # 1 for everyone, because an edge of 0 would be none
-    ends = np.concatenate([row, alone]), np.concatenate([column, width + alone])
-    graph = sparse.csr_array((gain, ends), shape=(height, width + height))
-    return float((graph[csgraph.min_weight_full_bipartite_matching(graph, maximize=True)] - 1).sum())
-
-
-def _number_within(part: Places, n_parts: int) -> tuple[Places, Places]:
-    """Number the things of each part, and count them."""
-    count = np.bincount(part, minlength=n_parts)
-    order = np.argsort(part, kind="stable")
-    number = np.empty(len(part), np.int64)
-    number[order] = np.arange(len(part)) - np.repeat(np.cumsum(count) - count, count)
-    return number, count
 
 
 def _f1(matched: Floats, size: Places, other: Places) -> Floats:

@@ -10,7 +10,6 @@ from allalike.domains.contract import Kernels as Kernels
 if TYPE_CHECKING:
     from allalike.domains.bitmap import Bitmap as Bitmap
     from allalike.domains.categorical import Categorical as Categorical
-    from allalike.domains.circular import Circular as Circular
     from allalike.domains.custom import Custom as Custom
     from allalike.domains.date import Date as Date
     from allalike.domains.interval import Interval as Interval
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from allalike.domains.objects.points import Points as Points
     from allalike.domains.objects.spans import Spans as Spans
     from allalike.domains.ordinal import Ordinal as Ordinal
-    from allalike.domains.place import Place as Place
     from allalike.domains.probability import Probability as Probability
     from allalike.domains.rankings.ranking import Ranking as Ranking
     from allalike.domains.real import Real as Real
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from allalike.domains.sets import Set as Set
     from allalike.domains.text import Text as Text
     from allalike.domains.tree import Tree as Tree
+    from allalike.domains.vector import Circular as Circular
+    from allalike.domains.vector import Place as Place
     from allalike.domains.vector import Vector as Vector
 
 DOMAINS: Registry[Domain] = Registry(
@@ -46,10 +46,10 @@ DOMAINS: Registry[Domain] = Registry(
         "points": "objects.points:Points",
         "vector": "vector:Vector",
         "record": "records.record:Record",
-        "circular": "circular:Circular",
+        "circular": "vector:Circular",
         "date": "date:Date",
         "tree": "tree:Tree",
-        "place": "place:Place",
+        "place": "vector:Place",
         "probability": "probability:Probability",
         "custom": "custom:Custom",
     },

@@ -1,41 +1,41 @@
-"""Vectors: embeddings, points, probability vectors, and whatever else is some numbers in an order.
+"""Vectors, and what stands on them: numbers on a circle and places on the Earth, whose codes are points in space.
 
     squared:    d(x, y) = |x - y|^2            whose weighted sum is least at the weighted mean
     cosine:     d(x, y) = 1 - cos(x, y)        in which lengths mean nothing
     euclidean:  d(x, y) = |x - y|              whose weighted sum is least at the geometric median
 
 It works where all coordinates have one unit, such as x and y in pixels. It fails where they have not, for the largest
-numbers then decide alone: scale them before, or make them fields of a `allalike.Record`. Of places on the Earth a
-degree of longitude is no fixed length (`allalike.Place`).
+numbers then decide alone: scale them before, or make them fields of a `allalike.Record`.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from allalike._core.blocks.pairs import AnswerHashes, Centred, PairDistances
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, arrow_of
+from allalike._core.options import number
 from allalike.distances import cosine, euclidean
 from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding
 from allalike.domains.real import CentredKernels
-from allalike.domains.spelling import json_list
-from allalike.errors import LabelError
+from allalike.domains.spelling import json_list, read_list
+from allalike.errors import LabelError, OptionError
 from allalike.noise import Gaussian, General, Noise
-from allalike.rules.base import Rule
+from allalike.rules.base import Decision, Rule, unknown
 from allalike.rules.geometric import geometric_median
-from allalike.rules.mean import hash_rows, mean
+from allalike.rules.mean import hash_rows, mean, weighted_mean
 from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike._core.columns.column import Column
 
 _LARGEST_NUMBER = 1e150
@@ -214,3 +214,209 @@ def _numbers(value: Any) -> Floats:
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
     return vector
+
+
+# Numbers on a circle: directions, times of day, days of the year.
+#
+# The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two are d = (1 - cos a) / 2 apart with the
+# angle a between them, and the truth is the direction of the weighted mean of the points (Mardia and Jupp, Directional
+# Statistics, 2000). How long that mean is, from 0 to 1, says how much the answers agree. It fails where answers are all
+# around the circle: their mean has no direction, or one that chance decides.
+
+
+_DIGITS = 12  # of a period, and of degrees, to which truths are rounded
+_NO_DIRECTION = 1e-9  # as short as that, a mean has none
+
+
+def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
+
+    Where the mean has no direction, one of the answers is drawn. A block has centred points.
+
+        (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
+    >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
+    [0.0]
+    """
+    weight, total = block.answer_weights(weights)
+    centre = block[Centred].centre
+    middle = weighted_mean(block, weight, total) + centre
+    length = 2 * np.linalg.norm(middle, axis=1)
+    lost = length < _NO_DIRECTION
+    label = middle / np.where(lost, 1.0, length)[:, None] - centre
+    if lost.any():
+        points = block[Centred].answers(block, np.arange(len(block.label)))
+        order = np.argsort(np.argsort(_angles(points)))
+        priority = ties.priority(block.to_answers(block.task_hash), hash_rows(points), order)
+        drawn = np.lexsort((priority, block.task))[block.starts]
+        label = np.where(lost[:, None], block.label[drawn], label)
+    return Decision(label, np.minimum(length, 1.0), unknown(block.n_tasks), lost)
+
+
+def _angles(points: Floats) -> Floats:
+    """Return the angles of points, from 0 to a whole turn."""
+    return np.asarray(np.arctan2(points[:, 1], points[:, 0]) % (2 * np.pi))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circular(Vector):
+    """Numbers that begin again after a period, such as degrees, hours of the day or days of the year.
+
+    Parameters
+    ----------
+    period
+        After how much a number means the same again: 360 for degrees, 24 for hours.
+    rule
+        Aggregation rule: ``direction``, that of the weighted mean of their points on the circle.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 350), ("bob", 1, 10), ("ada", 2, 90), ("bob", 2, 100)]
+    >>> found = allalike.discover(rows, domain=Circular(period=360), method="UA").truth
+    >>> found["label"].tolist(), found["confidence"].round(4).tolist()
+    ([0.0, 95.0], [0.9848, 0.9962])
+    """
+
+    name: ClassVar[str] = "circular"
+    summary: ClassVar[str] = "numbers that begin again after a period: degrees, hours; (1 - cosine) / 2"
+    rules: ClassVar[tuple[Rule, ...]] = (Rule("direction", direction),)
+    distances: ClassVar[tuple[str, ...]] = ("cosine",)
+    noise: ClassVar[General] = General(farthest=0.5)  # as far is a direction at random from any other
+    recurring: ClassVar[bool] = False
+    centred: ClassVar[bool] = True
+    period: float = number(360.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.period <= 0:
+            raise OptionError(f"period is {self.period!r}. It must be more than 0, such as 360 for degrees.")
+
+    def learn(self, labels: Column) -> CircularEncoding:
+        return CircularEncoding(domain=self, length=2)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "period": self.period}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircularEncoding(VectorEncoding):
+    """Finite numbers; a code is a point on a circle of diameter 1, where (1 - cos a) / 2 is the squared distance."""
+
+    domain: Circular
+
+    @property
+    def kernels(self) -> CircularKernels:
+        return CircularKernels(domain=self.domain)
+
+    def encode(self, labels: Column) -> Floats:
+        angle = labels.numbers % self.domain.period * (2 * np.pi / self.domain.period)
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1) / 2
+
+    def decode(self, codes: Array) -> Values:
+        period = self.domain.period
+        numbers = np.round(_angles(codes.reshape(-1, 2)) / (2 * np.pi), _DIGITS) % 1.0 * period
+        digits = max(_DIGITS - 1 - int(np.floor(np.log10(period))), 0)  # without those that are rounding beside it
+        return Values(arrow_of(np.round(numbers, digits) % period))
+
+    def describe(self) -> dict[str, Any]:
+        return self.domain.describe()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircularKernels(VectorKernels):
+    """Sums of squared distances of points, linear in the number of answers."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left - right)
+
+
+# Places on the Earth: points on a sphere, as far apart as the straight line between them is long, in kilometres.
+#
+# Nearby that is the way on the ground. The mean lies below the surface, and is put back on it; so neither the poles nor
+# the meridian at 180 degrees matter. It fails where answers are all around the Earth: their mean may lie on any side.
+
+
+_RADIUS = 6371.0088  # of the Earth on average, in kilometres
+_NO_SIDE = 1e-9  # of the radius: as near to the middle of the Earth, a mean lies on no side
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place(Vector):
+    """Places on the Earth: ``[latitude, longitude]`` in degrees, as lists or as JSON.
+
+    Parameters
+    ----------
+    distance
+        ``squared``: the square of the straight line between two places, in kilometres; ``euclidean``: not squared, so
+        that single large errors count less.
+    rule
+        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``; the first two are
+        put back on the surface.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, [0.0, 179.0]), ("bob", 1, [0.0, -179.0]), ("ada", 2, [10, 20]), ("bob", 2, [10, 20])]
+    >>> allalike.discover(rows, domain=Place(), method="UA").truth["label"].tolist()
+    [[0.0, 180.0], [10.0, 20.0]]
+    """
+
+    name: ClassVar[str] = "place"
+    summary: ClassVar[str] = "places on the Earth, [latitude, longitude]; the line between them in km, squared or not"
+    rules: ClassVar[tuple[Rule, ...]] = Vector.rules
+    distances: ClassVar[tuple[str, ...]] = ("squared", "euclidean")
+
+    def learn(self, labels: Column) -> PlaceEncoding:
+        return PlaceEncoding(domain=self, length=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceEncoding(VectorEncoding):
+    """Places; a code is a point on the sphere, three numbers in kilometres."""
+
+    @property
+    def kernels(self) -> PlaceKernels:
+        return PlaceKernels(domain=self.domain)
+
+    def encode(self, labels: Column) -> Floats:
+        codes, parsed = labels.parsed(_parse_place)
+        latitude, longitude = np.radians(np.array(parsed, np.float64).reshape(-1, 2)).T
+        flat = np.cos(latitude)
+        points = np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
+        return np.asarray(_RADIUS * points[codes])
+
+    def decode(self, codes: Array) -> Values:
+        x, y, z = np.asarray(codes, np.float64).reshape(-1, 3).T
+        degrees = np.degrees([np.arctan2(z, np.hypot(x, y)), np.arctan2(y, x)]).T
+        return Values((np.round(degrees, _DIGITS) + 0.0).tolist(), text=json.dumps)
+
+    def describe(self) -> dict[str, Any]:
+        told = {name: value for name, value in super().describe().items() if name != "length"}
+        return {**told, "unit": "km"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceKernels(VectorKernels):
+    """Sums of distances of points, whose means are put back on the sphere."""
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        found = super().decide(block, weights, faults, ties)
+        if not self.domain.centred:
+            return found
+        centre = block[Centred].centre
+        point = found.label + centre
+        length = np.linalg.norm(point, axis=1)
+        lost = length < _NO_SIDE * _RADIUS
+        point = np.where(lost[:, None], [1.0, 0.0, 0.0], point)
+        point = point * (_RADIUS / np.where(lost, 1.0, length))[:, None]
+        return replace(found, label=point - centre, tied=found.tied | lost)
+
+
+def _parse_place(value: Any) -> tuple[float, float]:
+    """Return latitude and longitude."""
+    wanted = "a place is a list of two numbers, latitude and longitude in degrees"
+    pair = read_list(value, wanted)
+    if len(pair) != 2 or not all(type(each) in (int, float) for each in pair) or not np.isfinite(pair).all():
+        raise ValueError(wanted)
+    if not -90 <= pair[0] <= 90 or not -360 <= pair[1] <= 360:
+        raise ValueError("latitude is from -90 to 90, and longitude from -180 to 180; latitude comes first")
+    return float(pair[0]), float(pair[1])

@@ -1,4 +1,4 @@
-"""Engines: where kernels run. Most people need the memory only; the others are imported when they are asked for."""
+"""Engines: where kernels run. The memory engine is the default; the others are imported when they are used."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Add answers to a run: all of them are loaded anew, from what the run keeps and from the new ones."""
+"""Add answers to a run: the answers that the run keeps and the new ones are loaded again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ANSWER_BYTES = 24  # of an answer written as text, about
 
 
 def add_answers(engine: Engine, run: Run, more: Answers, *, duplicates: str | None, gold: Gold | None = None) -> Run:
-    """Return a run over the answers of another and more, as if all had come at once.
+    """Return a run over the answers of a run and further ones, as if all had been loaded together.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
@@ -56,7 +56,7 @@ def add_answers(engine: Engine, run: Run, more: Answers, *, duplicates: str | No
 
 
 def fit_answers(run: Run, more: Answers) -> Answers:
-    """Return answers with ids of the types that a run has; refuse those that do not go together with its own."""
+    """Return answers with ids of the types that a run has; refuse types that do not fit."""
     if run.worker_task is not None or more.separate_tasks:
         raise UnsupportedError(
             "Where every task is a problem of its own, no answers can be added. Run it again on all answers."
@@ -73,14 +73,14 @@ def fit_answers(run: Run, more: Answers) -> Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class _GrownAnswers(Scan):
-    """The answers of a run and more, read one after the other."""
+    """The answers of a run and further ones, read in turn."""
 
     run: Run
     more: Answers
 
     @property
     def size(self) -> int:
-        """About how many bytes they would have as text."""
+        """Approximate number of bytes as text."""
         return (int(self.run.answer_counts.sum()) + self.more.n_answers) * _ANSWER_BYTES
 
     @cached_property
@@ -88,7 +88,7 @@ class _GrownAnswers(Scan):
         return self.run.encoding.merge([self.more.encoding])
 
     def stream(self) -> Stream:
-        """Read them a shard at a time."""
+        """Read one shard at a time."""
         return Stream(
             batches=self._batches,
             guess=self.guess,
@@ -116,7 +116,7 @@ class _GrownAnswers(Scan):
             yield {role: Column(role, values.data) for role, values in columns.items()}
 
     def read(self) -> Answers:
-        """Join them in memory; of repeats, those of the run come first."""
+        """Join them in memory; of duplicates, those of the run come first."""
         codes, workers = unite([self.run.workers, self.more.workers])
         place, other = np.split(codes, [len(self.run.workers)])
         parts = [*(part.among(workers, place) for part in list_answers(self.run)), self.more.among(workers, other)]

@@ -1,4 +1,4 @@
-"""Engine: where kernels run. An engine loads answers and gives a run, on which methods sum kernels over all blocks.
+"""Engine: where kernels run. An engine loads answers and returns a run, on which methods sum kernels over all blocks.
 
 Before workers are weighted, `make_ready` estimates from sums over all answers, in this order:
 
@@ -45,27 +45,26 @@ class Engine(ABC):
         """Cut the answers into blocks, and prepare these."""
 
     def reads(self, source: Scan) -> bool:
-        """Return whether the engine reads such answers itself, where they are, and not all of them at once."""
+        """Return whether the engine reads such answers itself, in place and in parts."""
         return False
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> Run:
-        """Read answers and make blocks of them, a part at a time."""
+        """Read answers part by part, and make blocks of them."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run(ABC):
-    """The answers in an engine, to whose blocks kernels are applied: all that a method sees of them.
+    """The answers in an engine, to whose blocks methods apply kernels.
 
-    What it knows of them is frozen: where more is known, there is another run (`dataclasses.replace`).
+    A run is frozen: further facts make another run (`dataclasses.replace`).
 
-    ``answer_counts`` says how many answers each worker gave, ``n_single`` how many tasks have one answer only,
-    ``only_number`` what all labels are where they are one number, ``n_gold`` for how many tasks the truth is known,
-    ``notes`` what was guessed or set aside on the way; ``worker_task`` names the task of each worker where every task
-    is a problem of its own, ``block_answers`` says how many answers a block holds, about, if that was asked for,
-    ``threads`` how many of them work in memory, ``history`` what is known of the workers from earlier answers, and
-    ``frame`` of which kind the frame was that the answers came in.
-    ``sample_tasks`` are the ids of some tasks. An engine adds the shards, as it keeps them.
+    ``answer_counts`` has the number of answers of each worker, ``n_single`` the number of tasks with one answer only,
+    ``only_number`` the label if all labels are one number, ``n_gold`` the number of gold labels, and ``notes`` what was
+    inferred or excluded. ``worker_task`` is the task of each worker if every task is a problem of its own,
+    ``block_answers`` the requested size of blocks, ``threads`` the number of threads in memory, ``history`` worker
+    statistics from earlier answers, and ``frame`` the kind of data frame that the answers came in. ``sample_tasks`` are
+    the ids of some tasks. An engine adds the shards, as it keeps them.
     """
 
     workers: Values
@@ -86,7 +85,7 @@ class Run(ABC):
 
     @property
     def domain(self) -> Domain:
-        """The kind of label."""
+        """The label type."""
         return self.encoding.domain
 
     @property
@@ -96,12 +95,12 @@ class Run(ABC):
 
     @property
     def free_memory(self) -> int:
-        """The bytes that may still be allocated: those of the machine, unless there is a limit."""
+        """The bytes that may still be allocated: the free memory of the machine, unless there is a limit."""
         return free_memory()
 
     @property
     def n_processes(self) -> int:
-        """The number of local processes, each with sums of its own."""
+        """The number of local processes with their own sums."""
         return 1
 
     @property
@@ -110,12 +109,12 @@ class Run(ABC):
         return self.free_memory
 
     def choose_quorum(self, weights: Floats) -> tuple[Kernels, dict[str, Any]]:
-        """Return the kernels with the quorum that fits the weights, and what a summary says of it; most have none."""
+        """Return the kernels with the quorum that fits the weights, and its facts for the summary, if there is one."""
         return self.kernels.choose_quorum(self.sum, weights)
 
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:
-        """The sums of distances to peers who all count the same, with which most methods begin."""
+        """The sums of distances to equally weighted peers, with which most methods begin."""
         return self.sum(self.kernels.peer_sums, np.ones(len(self.workers)))
 
     @abstractmethod
@@ -127,7 +126,7 @@ class Run(ABC):
 
     @abstractmethod
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up the named arrays of ``kernel(block)`` as they are: of no worker, and all of one shape."""
+        """Add up the named arrays of ``kernel(block)``, which have the same shape in every block."""
 
     @abstractmethod
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
@@ -148,11 +147,11 @@ class Run(ABC):
 
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
-        """Return a run over changed blocks, for a method that needs something of its own in every round."""
+        """Return a run over changed blocks, for a method that needs further data in every round."""
 
     @abstractmethod
     def each_shard(self) -> Iterator[Shard]:
-        """Yield the shards, as they are by now, one after the other."""
+        """Yield the shards in their present state, one after the other."""
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""
@@ -166,7 +165,7 @@ class Run(ABC):
 
 
 def list_answers(run: Run) -> Iterator[Answers]:
-    """Yield all answers of a run, those of a shard at a time.
+    """Yield all answers of a run, one shard at a time.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
@@ -191,9 +190,9 @@ def list_answers(run: Run) -> Iterator[Answers]:
 
 
 def make_ready(run: Run, history: History | None = None, *, corrected: bool = True) -> Run:
-    """Return a run with all that is found before workers are weighed; it is the same run if there is nothing.
+    """Return a run with the estimates that precede the weights; it is the same run if there are none.
 
-    Unless they are to be ``corrected``, answers stay as they were given.
+    Offsets are only subtracted if answers are to be ``corrected``.
 
     >>> import allalike
     >>> rows = [("ada", 1, 2.0), ("bob", 1, 4.0), ("ada", 2, 3.0), ("bob", 2, 5.0)]

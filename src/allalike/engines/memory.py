@@ -1,8 +1,7 @@
 """The memory engine: all blocks in one process.
 
 A round is a loop over blocks, each about as large as the cache, and nothing is copied. It works for up to a hundred
-million answers in 5 GB, and is the default. It fails where answers do not fit into memory, which is foreseen: files
-larger than half of what is free go to the disk engine.
+million answers in 5 GB, and is the default. Files larger than half of the free memory go to the disk engine.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
 
-_MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read part by part
+_MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read in parts
 _SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
-_MAX_PARTS = 32  # with sums of their own, however many blocks there are
-_WORTH_THREADS = 1 << 17  # answers, of which threads are worth their while
-_SMALL_SUMS = 1 << 28  # bytes that the sums of threads may take without a look at the free memory
-_MAX_SHARE = 0.25  # of the free memory, which they may take else
+_MAX_PARTS = 32  # with their own sums, for any number of blocks
+_WORTH_THREADS = 1 << 17  # answers from which threads save time
+_SMALL_SUMS = 1 << 28  # bytes that the sums of threads may take without checking the free memory
+_MAX_SHARE = 0.25  # of the free memory, which they may take otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +55,7 @@ class Memory(Options, Engine):
         Approximate number of answers per block; by default as many as fit in the cache. It does not change results.
     threads
         Number of threads; by default the environment variable ``ALLALIKE_THREADS``, or as many as there are
-        cores. It does not change results, not in the last bit.
+        cores. It does not change results, not even in the last bit.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -74,7 +73,7 @@ class Memory(Options, Engine):
         return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers, threads=self.threads)
 
     def reads(self, source: Scan) -> bool:
-        """Read large files part by part, which takes less time and less memory than sorting all rows at once."""
+        """Read large files in parts, which takes less time and memory than sorting all rows at once."""
         return source.size > _MIN_SHARDED_BYTES
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
@@ -120,7 +119,7 @@ class MemoryTable(TaskTable):
 class MemoryRun(Run):
     """Shards of prepared blocks in memory; sums are added in the order of blocks.
 
-    There is one shard, or as many as large files were read into.
+    There is one shard, or several if large files were read in parts.
     """
 
     shards: list[Shard]
@@ -131,7 +130,7 @@ class MemoryRun(Run):
         return [block for shard in self.shards for block in shard.blocks]
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block."""
+        """Add up the results of the kernel."""
         n_workers = len(self.answer_counts)
 
         def add_up(blocks: list[Block]) -> Sums:
@@ -149,7 +148,7 @@ class MemoryRun(Run):
 
     @cached_property
     def _parts(self) -> list[list[Block]]:
-        """Blocks that follow each other, as parts of which each has sums of its own."""
+        """Consecutive blocks, in parts with their own sums."""
         blocks = self.blocks
         step = max(1, -(-len(blocks) // _MAX_PARTS))
         return [blocks[first : first + step] for first in range(0, len(blocks), step)]
@@ -161,14 +160,14 @@ class MemoryRun(Run):
         return threads if self.threads is not None or self.answer_counts.sum() >= _WORTH_THREADS else 1
 
     def _fitting_threads(self, sums: Sums) -> int:
-        """Return how many threads may have sums such as these at a time."""
+        """Return the number of threads that may have such sums at a time."""
         size, threads = sum(array.nbytes for array in sums.arrays.values()), self._n_threads
         if size * threads < _SMALL_SUMS:
             return threads
         return max(1, min(threads, int(_MAX_SHARE * self.free_memory) // size))
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, as it is."""
+        """Add up the results of the kernel unchanged."""
         totals = Sums(None)
         for block in self.blocks:
             totals.add(block, kernel)
@@ -186,7 +185,7 @@ class MemoryRun(Run):
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> MemoryTable:
-        """Join what the kernel returns for each block."""
+        """Join the results of the kernel."""
         pieces = [find_piece(shard, kernel, params, self._n_threads) for shard in self.shards]
         return MemoryTable(pieces[0] if len(pieces) == 1 else in_order(pieces))
 

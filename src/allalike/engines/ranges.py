@@ -1,11 +1,10 @@
 """Ranges: the workers in parts, so that the sums of their pairs fit in memory, one part after the other.
 
 Pairs of workers are many: all of fifty thousand are a billion, and ten answers to each of half a million tasks have
-twenty million pairs. What a kernel adds up for each of them (`Run.pairs`) is therefore read for some workers at a time,
-with all that they met, and what is worth keeping of it is for the caller to say. How many at a time depends on the
-memory that a run has left; sums do not depend on it.
+twenty million pairs. The sums of pairs (`Run.pairs`) are therefore computed for some workers at a time, and the caller
+keeps what it needs. The number of workers at a time depends on the free memory of a run; sums do not.
 
-**Parts** are groups of workers that no chain of common tasks connects, so that they cannot be compared.
+**Parts** are groups of workers without a chain of common tasks between them, so that they cannot be compared.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from allalike._core.blocks.block import find_answer_weights
-from allalike._core.blocks.matrices import MatrixSum, list_entries
-from allalike._core.blocks.pairs import count_later, count_partners
+from allalike._core.blocks.pairs import MatrixSum, count_later, count_partners, list_entries
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:
@@ -30,14 +28,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SPARSE_BYTES, _DENSE_BYTES = 48, 12  # of one sum of a pair, while it is made: where few meet, and in an array
-_MAX_RANGES = 64  # for each of which all answers are read
+_SPARSE_BYTES, _DENSE_BYTES = 48, 12  # of one sum of a pair, while it is computed: sparse, and in an array
+_MAX_RANGES = 64  # each of which reads all answers
 _MAX_SHARE = 0.5  # of the free memory, for the pairs that connect parts
 _COPIES = 3  # of these pairs, while they are connected
 
 
 def count_met(run: Run, *, once: bool = False) -> Floats:
-    """Return how many others each worker may have met: at most all who answered the same tasks.
+    """Return an upper bound on the number of others with whom each worker shares tasks.
 
     If ``once``, a pair counts for the first of the two only.
 
@@ -53,7 +51,7 @@ def count_met(run: Run, *, once: bool = False) -> Floats:
 
 
 def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None = None) -> list[range]:
-    """Cut workers into ranges whose loads add up to so much, about; they end at some of these ends, if any are given.
+    """Cut workers into ranges with loads of about this sum; they end at some of the given ends, if there are any.
 
     >>> cut_workers(np.ones(5), 2.0), cut_workers(np.ones(5), 2.0, first=10, ends=np.array([11, 14, 15]))
     ([range(0, 1), range(1, 3), range(3, 5)], [range(10, 11), range(11, 15)])
@@ -65,9 +63,9 @@ def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None
 
 
 def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[range] | None:
-    """Cut the workers so that so many sums of their pairs take a share of the memory that is left, at most.
+    """Cut the workers so that the sums of their pairs take at most a share of the free memory.
 
-    ``met`` says how many others each has met, at most. Return None where there would be too many ranges.
+    ``met`` bounds the number of others with whom each shares tasks. Return None if there would be too many ranges.
     """
     load, most = n_sums * np.minimum(_SPARSE_BYTES * met, _DENSE_BYTES * len(met)), share * run.pair_memory
     return cut_workers(load, most) if max(load.max(), load.sum() / _MAX_RANGES) <= most else None
@@ -76,7 +74,7 @@ def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[rang
 def look_through(
     run: Run, kernel: Kernel, ranges: list[range], look: Callable[[range, dict[str, Any]], T]
 ) -> Iterator[T]:
-    """Yield what a function makes of each range and the sums of its pairs, which are let go before the next are made.
+    """Yield the value of a function for each range and the sums of its pairs, which are released before the next.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
@@ -90,9 +88,9 @@ def look_through(
 
 
 def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
-    """Number the parts of the workers, or return None where these are too many to look at.
+    """Number the parts of the workers, or return None for too many workers.
 
-    It is enough to connect each worker of a task with the next one. Answers without weight connect no workers.
+    It is enough to connect each worker of a task with the next one. Answers without weight do not connect workers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("eve", 1, "x"), ("bob", 2, "x"), ("eve", 3, "y"), ("kim", 3, "y")]

@@ -1,10 +1,10 @@
-"""Samples: some whole tasks of a run, brought into memory, for what would take too long on all of them.
+"""Samples: some whole tasks of a run in memory, for computations that would take too long on all of them.
 
-Tasks are chosen by the hash of their ids and kept in the order of it, so that a sample is the same on every engine, for
-every order of rows and every size of blocks.
+Tasks are chosen by the hash of their ids and kept in its order, so that a sample is the same on every engine, for every
+order of rows and every size of blocks.
 
 **Halves** of the workers answer the same tasks and have no worker in common. A finding that both halves support does
-not depend on who happened to answer.
+not depend on which workers answered.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
-_MAX_GOLD = 1000  # tasks whose truth is known are all taken, if they are no more
+_MAX_GOLD = 1000  # all tasks with gold labels are taken, up to this number
 _HASHES = 2.0**64
 
 
 def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: bool = False) -> MemoryRun:
-    """Load a sample of about so many answers into memory, or all of them.
+    """Load a sample of about this many answers into memory, or all of them.
 
-    The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks whose truth is
-    known are preferred. A sample of a sample must be drawn ``again``, for tasks are chosen by a hash.
+    The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks with gold labels
+    are preferred. A sample of a sample must be drawn ``again``, because tasks are chosen by a hash.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
@@ -50,7 +50,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     """
     share = min(n_answers / run.answer_counts.sum(), 1.0)
     choose = partial(_choose, kernels=run.kernels, share=share, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
-    block = _join(run.gather(choose), len(run.workers))
+    block = join_blocks(run.gather(choose), len(run.workers))
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(arrow_of(block.task_hash)), block.sizes)],
@@ -70,7 +70,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
 def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) -> Block:
     """Load the tasks whose ids have these hashes into memory, and a share of all others, chosen by their hashes.
 
-    The labels are codes, nothing is prepared, and workers have the numbers that they have in the run.
+    The labels are codes, nothing is prepared, and workers keep their numbers in the run.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
@@ -80,11 +80,11 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     (2, 100)
     """
     picked = run.gather(partial(_pick, kernels=run.kernels, wanted=np.sort(wanted), share=share))
-    return _join(picked, len(run.workers))
+    return join_blocks(picked, len(run.workers))
 
 
 def pick_known(run: Run, most: int) -> Block:
-    """Load tasks with gold labels into memory, at most about so many, chosen by their hashes.
+    """Load at most about this many tasks with gold labels into memory, chosen by their hashes.
 
     >>> import allalike
     >>> rows = [(worker, task, "xy"[task % 2]) for worker in "abc" for task in range(100)]
@@ -93,11 +93,11 @@ def pick_known(run: Run, most: int) -> Block:
     2
     """
     picked = run.gather(partial(_pick_known, kernels=run.kernels, share=min(1.0, most / max(run.n_gold, 1))))
-    return _join(picked, len(run.workers))
+    return join_blocks(picked, len(run.workers))
 
 
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
-    """Keep so many answers of each task, or all of it, chosen by a hash of seed, task and worker.
+    """Keep this many answers of each task, or all of them, chosen by a hash of seed, task and worker.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
@@ -136,14 +136,14 @@ def _pick(block: Block, *, kernels: Kernels, wanted: npt.NDArray[np.uint64], sha
 
 
 def _pick_known(block: Block, *, kernels: Kernels, share: float) -> Block:
-    """Return a share of the tasks of a block whose truths are known."""
+    """Return a share of the tasks of a block that have gold labels."""
     known = np.zeros(block.n_tasks, bool)
     known[block.gold_task] = True
     return _take(block, known & (block.task_hash / _HASHES <= share), kernels)
 
 
 def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:
-    """Return the chosen tasks of a block, with the numbers of their workers in the whole run."""
+    """Return the chosen tasks of a block, with the workers' numbers in the whole run."""
     tasks = np.flatnonzero(chosen)
     rows = np.flatnonzero(block.to_answers(chosen))
     picked = block.pick(tasks, rows)
@@ -162,7 +162,7 @@ def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Bloc
     )
 
 
-def _join(blocks: list[Block], n_workers: int) -> Block:
+def join_blocks(blocks: list[Block], n_workers: int) -> Block:
     """Join blocks in the order of the hashes of their tasks."""
     sizes, hashes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
     worker, label = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label"))
@@ -188,7 +188,7 @@ def _join(blocks: list[Block], n_workers: int) -> Block:
 
 
 def _cut(block: Block, n_answers: int) -> Iterator[Block]:
-    """Cut a block into smaller ones of about so many answers."""
+    """Cut a block into smaller ones of about this many answers."""
     marks = np.arange(n_answers, len(block.label), n_answers)
     bounds = sorted({0, *np.searchsorted(block.starts, marks).tolist(), block.n_tasks})
     for begin, end in itertools.pairwise(bounds):
@@ -209,7 +209,7 @@ def _cut(block: Block, n_answers: int) -> Iterator[Block]:
 
 
 def draw_halves(run: MemoryRun, seed: int) -> npt.NDArray[np.intp]:
-    """Draw the half of each worker: of two with about as many answers, one goes into each.
+    """Draw the half of each worker: of two with about equally many answers, one goes into each.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abcd" for task in range(9)]

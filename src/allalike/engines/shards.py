@@ -1,7 +1,7 @@
-"""Shards: some whole tasks at a time, for engines that do not have all answers in one place.
+"""Shards: groups of whole tasks, for engines that do not have all answers in one place.
 
-A shard knows the numbers of all workers and the encoding of all labels, so that sums over shards are sums
-over all answers. Everything here works on one shard; an engine says where shards are and adds up.
+A shard has the numbers of all workers and the encoding of all labels, so that sums over shards are sums over all
+answers. The functions here work on one shard; an engine stores shards and adds up.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
 
 
-# Threads: work on one part after the other, as many at a time as there are cores, with the results in order.
+# Threads: parts are processed in parallel, as many at a time as there are cores, with the results in order.
 #
-# Large parts of numpy run beside each other. Parts are cut by the data alone, and what comes of
-# them is added in their order, so that the numbers are the same, to the last bit, for any number of threads.
+# Most of numpy runs in parallel. Parts depend on the data alone, and results are added in their order, so that the
+# numbers are the same, to the last bit, for any number of threads.
 
 
 Part = TypeVar("Part")
@@ -47,7 +47,7 @@ _SWITCH = "ALLALIKE_THREADS"
 
 
 def count_threads(asked: int | None = None) -> int:
-    """Return how many threads may work: as many as were asked for, by the environment if not otherwise, or all cores.
+    """Return the number of threads: the requested one, that of the environment, or all cores.
 
     >>> count_threads(3)
     3
@@ -62,7 +62,7 @@ def count_threads(asked: int | None = None) -> int:
 
 
 def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: int) -> Iterator[Found]:
-    """Yield what becomes of each part, in order; no more of them are under way than there are threads.
+    """Yield the result of each part, in order; at most as many are under way as there are threads.
 
     >>> list(in_threads(len, ["a", "bcd", ""], 2))
     [1, 3, 0]
@@ -83,17 +83,15 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: 
         pool.shutdown(cancel_futures=True)
 
 
-REPEATS = ("repeats_set_aside", "repeats_added")  # notes on a worker's further answers to a task
+REPEATS = ("repeats_set_aside", "repeats_added")  # notes on duplicate answers
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
-_BLOCK_ANSWERS_PER_WORKER = (
-    25  # answers in a block for each worker, so that sums per worker cost little beside the block
-)
+_BLOCK_ANSWERS_PER_WORKER = 25  # answers per worker in a block, so that sums per worker cost little
 _N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of what a shard holds, and some of its tasks, evenly spaced."""
+    """Counts of a shard, and some of its tasks, evenly spaced."""
 
     n_tasks: int
     n_single: int
@@ -104,7 +102,7 @@ class Tally:
 
 
 def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
-    """Return what a run knows of answers that are in memory."""
+    """Return the facts of a run about answers in memory."""
     return {
         "workers": answers.workers,
         "answer_counts": answers.answer_counts,
@@ -123,7 +121,7 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
 def count_up(
     tallies: list[Tally], answer_counts: npt.NDArray[np.int64], gold: Gold | None, notes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a run knows of answers once all shards are made: counts, and notes with what was found out then."""
+    """Return the facts of a run about answers once all shards are made: counts and notes."""
     n_gold = sum(tally.n_gold for tally in tallies)
     counts = {name: sum(tally.repeats.get(name, 0) for tally in tallies) for name in REPEATS}
     numbers = {tally.only_number for tally in tallies}
@@ -144,7 +142,7 @@ def count_up(
 
 @dataclass(frozen=True)
 class Shard:
-    """The prepared blocks of some whole tasks, and these tasks with the number of their answers."""
+    """The prepared blocks of some whole tasks, and these tasks with their numbers of answers."""
 
     blocks: list[Block]
     tasks: Values
@@ -157,7 +155,7 @@ class Shard:
 
 
 def fitting_answers(n_workers: int) -> int:
-    """Return how many answers a block should hold: as many as fit in the cache, more where there are many workers.
+    """Return the number of answers per block: as many as fit in the cache, more if there are many workers.
 
     >>> fitting_answers(10), fitting_answers(1_000_000)
     (65536, 262144)
@@ -176,7 +174,7 @@ def encode(
 def of_answers(
     answers: Answers, block_answers: int | None = None, told: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[Shard, Tally]:
-    """Turn answers into prepared blocks, of a fitting size unless another is given; tell how far it is."""
+    """Turn answers into prepared blocks, of a suitable size unless one is given, and report the progress."""
     blocks, done = [], 0
     for block in answers.blocks(block_answers or fitting_answers(len(answers.workers))):
         told(done, answers.n_answers)
@@ -195,14 +193,14 @@ def of_answers(
 
 
 def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threads: int = 1) -> Piece:
-    """Return what a kernel finds for the tasks of a shard, which are in order."""
+    """Return a kernel's results for the tasks of a shard, in order."""
     parts = list(in_threads(lambda block: kernel(block, *select_workers(block, params)), shard.blocks, n_threads))
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Piece(shard.tasks, shard.sizes, found)
 
 
 def sum_up(array: Array) -> tuple[float, int]:
-    """Add up and count what is not NaN, in arrays of numbers; labels are not added up.
+    """Add up and count the values that are not NaN, in arrays of numbers; labels are not added up.
 
     >>> sum_up(np.array([0.5, np.nan, 1.0]))
     (1.5, 2)
@@ -214,7 +212,7 @@ def sum_up(array: Array) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The tasks at which those of all shards are cut into ranges, so that ranges of many shards are put in order."""
+    """The tasks at which all shards are cut into ranges, so that ranges of many shards can be sorted."""
 
     tasks: list[Any]
 
@@ -226,7 +224,7 @@ class Cuts:
 
 
 def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
-    """Find cuts between which there are about so many tasks; tasks that are no plain values are not cut."""
+    """Find cuts with about this many tasks between them; tasks that are not plain values are not cut."""
     n_tasks = sum(tally.n_tasks for tally in tallies)
     some = Values.join([tally.sample_tasks for tally in tallies])
     n_ranges = -(-n_tasks // tasks_at_once)

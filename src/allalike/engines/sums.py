@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.matrices import MatrixSum, stack_rows
+from allalike._core.blocks.pairs import MatrixSum, stack_rows
 from allalike._core.columns.values import Values
 from allalike._core.system.tables import write_tables
 
@@ -55,7 +55,7 @@ class Sums:
         self.arrays: dict[str, Floats] = {}
 
     def add(self, block: Block, kernel: Kernel, params: Iterable[Floats] = ()) -> None:
-        """Add what the kernel returns for a block."""
+        """Add the result of the kernel for a block."""
         if self.n_workers is None:
             for name, part in kernel(block).items():
                 self.arrays[name] = self.arrays.get(name, 0.0) + np.asarray(part, np.float64)
@@ -72,7 +72,7 @@ class Sums:
                 self.arrays[name][block.workers] += part
 
     def merge(self, other: Sums) -> Sums:
-        """Add all that another has."""
+        """Add the sums of another."""
         for name, part in other.arrays.items():
             if name in self.arrays:
                 self.arrays[name] += part
@@ -84,7 +84,7 @@ class Sums:
 class PairSums:
     """Sums of matrices that have a row for each of some workers and a column for each worker.
 
-    ``rows`` says whose rows are asked for, as a range of the numbers of the run's workers; by default all. A kernel
+    ``rows`` is the range of the numbers of the workers whose rows are needed; by default all. A kernel
     gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or
     sparse, with these rows and a column for each worker of the block.
 
@@ -107,7 +107,7 @@ class PairSums:
         self.add_found(block, self.find(block, kernel))
 
     def find(self, block: Block, kernel: Kernel) -> Mapping[str, Any]:
-        """Return what the kernel does, for those of the workers asked for who are in the block."""
+        """Return the kernel's result for the requested workers who are in the block."""
         asked = self._places(block)
         return kernel(block, asked) if asked.start < asked.stop else {}
 
@@ -133,16 +133,16 @@ class PairSums:
         return self._sums[name]
 
     def result(self) -> dict[str, Any]:
-        """Return the sums, each an array, or sparse by rows (CSR) if it is large and little of it is filled."""
+        """Return the sums, each an array, or sparse by rows (CSR) if it is large and mostly empty."""
         return {name: stack_rows([total.result()]) for name, total in self._sums.items()}
 
 
-# Task tables: what a kernel returned for each task, wherever it is kept.
+# Task tables: the results of a kernel for each task, wherever they are stored.
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some tasks in order, how many answers each has, and what a kernel returned for them."""
+    """Some tasks in order, their numbers of answers, and the results of a kernel for them."""
 
     tasks: Values
     answers: npt.NDArray[np.int64]
@@ -179,12 +179,12 @@ class TaskTable(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """Yield everything in the order of task ids, some tasks at a time."""
+        """Yield all pieces in the order of task ids."""
 
     def joined(self) -> Piece:
-        """Return everything at once."""
+        """Return all pieces joined."""
         return Piece.join(list(self.pieces()))
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
-        """Write tables made of the pieces one behind the other into a CSV or Parquet file."""
+        """Write tables made of the pieces into one CSV or Parquet file."""
         write_tables(path, map(table, self.pieces()))

@@ -29,7 +29,7 @@ import numpy as np
 from allalike._core.late import pd
 from allalike.discover import discover
 from allalike.errors import DataWarning, InputError, UnsupportedError
-from allalike.readers.formats.matrices import SILENT
+from allalike.readers.formats.frames import SILENT
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone

@@ -1,4 +1,4 @@
-"""Methods: ways to turn answers into weights. A new one is a file here, its import, and its line in the registry."""
+"""Methods: estimators of worker weights and labels. A new one needs a file, an import, and a line in the registry."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Names that other libraries and papers use: those of the same method, and of what is nearest to others.
+"""Names that other libraries and papers use, for the same or the most similar method.
 
-Only what is the same up to details is taken for ours, and the details are said. Names match in any case, with or
-without spaces, hyphens and underscores.
+A name stands for a method of ours only if both agree up to details, and these are reported. Names match in any case,
+with or without spaces, hyphens and underscores.
 """
 
 from __future__ import annotations

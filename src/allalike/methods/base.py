@@ -1,4 +1,4 @@
-"""Method: a way to turn answers into weights."""
+"""Method: an estimator of worker weights and labels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Options, ABC):
-    """A method: a way to turn answers into weights, with its options as fields.
+    """A method: an estimator of worker weights and labels, with its options as fields.
 
-    `summary` is one line for lists, and `needs` says in words which labels it serves.
+    `summary` is one line for lists, and `needs` the label types that it accepts.
     """
 
     name: ClassVar[str]
@@ -28,7 +28,7 @@ class Method(Options, ABC):
     needs: ClassVar[str] = "labels that have a distance"
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Return whether the method can deal with such labels."""
+        """Return whether the method accepts such labels."""
         return True
 
     @abstractmethod
@@ -47,7 +47,7 @@ class ScreeningMethod(Method):
 
     @abstractmethod
     def without_screening(self) -> Method:
-        """Return the method without screening: all workers count, and each for themselves."""
+        """Return the method without screening: every worker counts, and independently."""
 
     @abstractmethod
     def without_gold(self) -> Method:
@@ -64,5 +64,5 @@ def without_gold(method: Method) -> Method:
 
 
 def limit_reached(method: Method, fit: Fit) -> ConvergenceWarning | None:
-    """Return the warning that is due if the rounds stopped at their limit."""
+    """Return a warning if the rounds stopped at their limit."""
     return ConvergenceWarning(f"{method.name} {fit.limit_note}.") if fit.limit_note else None

@@ -1,7 +1,7 @@
-"""BWA: Bayesian weighted averages of votes, in which a worker's weight is her precision.
+"""BWA: Bayesian weighted averages of votes, in which a worker's weight is their precision.
 
-Li et al. (2019). Whether worker i said c about task j is a number y_ijc, 0 or 1, as if drawn around the truth z_jc with
-a precision of her own; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
+Li et al. (2019). Whether worker i said c about task j is a number y_ijc, 0 or 1, drawn around the true value z_jc with
+the worker's precision; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
 class, from the shares of the votes as first z, with N_i answers of i, N in all and k classes,
 
     b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)
@@ -9,9 +9,9 @@ class, from the shares of the votes as first z, with N_i answers of i, N in all 
     v_ic = (a + N_i) / (b_c + sum_j (z_jc - y_ijc)^2),
     z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
 
-in turn. It takes a few rounds, a number per worker and class, and no worker counts against what she says. It works on
-large sets with many answers per task, for which it was made. It fails
-where workers are wrong more often than right, or where they confuse classes in ways that could be undone.
+in turn. It takes a few rounds and one number per worker and class, and no worker counts against their own answers. It
+works on large sets with many answers per task, for which it was made. It fails where workers are wrong more often than
+right, or confuse classes systematically.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without dou
 class BWA(ClassMethod):
     """Bayesian weighted averages of votes, class by class.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
     the confidence is that of the label.
 
     Parameters
     ----------
     a_v
-        The a above: how many answers are imagined, of each worker, that are as uncertain as the votes.
+        The a above: number of pseudo-answers of each worker, as uncertain as the votes.
     lambda_
         Weight of the mean of a class relative to an answer.
     max_iter, tol
-        When the rounds end: at the limit, or when variances and means change by less, relative to their norm.
+        Maximum number of rounds, and relative change of variances and means at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -67,7 +67,7 @@ class BWA(ClassMethod):
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Average and measure precisions, round by round."""
+        """Compute averages and precisions, round by round."""
         k, n, peers = run.encoding.n_labels, len(run.workers), Peers(run)
         check_memory(self.name, run, k)
         # equal precisions and no prior: the first averages are the shares of the votes

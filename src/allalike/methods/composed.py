@@ -30,20 +30,16 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 
-# Fields that are weighed apart: the whole method runs for each field of the labels, as if it were the label.
-#
-# A source may be good at prices and bad at names. Then it has a weight for each field, found from the answers to this
-# field alone, by those who filled it:
-#
-#     w_if = the weight that the method gives to worker i among the answers to field f,    w_i = mean over f of w_if,
-#
-# and each field is decided by its own weights. The disparity is that of whole labels, and a worker's fault is her mean
-# distance to the truths that were found. Her fault in a field is the method's, in the units of that field.
-# With few answers per field, one weight is better.
+# Fields with separate weights: the method runs for each field of the labels, as if it were the label.  A source may be
+# good at prices and bad at names. Then it has a weight for each field, estimated from the answers to this field alone:
+# w_if = the weight that the method gives to worker i among the answers to field f,    w_i = mean over f of w_if,  and
+# each field is decided by its own weights. The disparity is that of whole labels, and a worker's error is the mean
+# distance to the estimated labels. The error in a field is the method's, in the units of that field. With few answers
+# per field, one weight is better.
 
 
 class _Field(NamedTuple):
-    """The fit of one field: its number, the answers that have it, their fit, and its decisions."""
+    """The fit of one field: its number, its answers, their fit, and the kernel that decides it."""
 
     number: int
     there: Array
@@ -59,18 +55,18 @@ class _Field(NamedTuple):
 
     @property
     def parameters(self) -> list[Floats]:
-        """What it takes to decide the field; who did not fill it has those of another, with which kernels can deal."""
+        """The parameters of the field; workers who did not fill it have those of another worker, for the kernels."""
         return [self.spread(each, each[0]) for each in self.found.arguments]
 
     @property
     def fault(self) -> Floats:
-        """Each worker's fault, as a table of workers shows it."""
+        """The error of each worker, as in the table of workers."""
         known = self.found.uncertainty if self.found.error_rate is None else None
         return self.spread(self.found.fault if known is None else known.best(self.found.fault), np.nan)
 
 
 def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) -> Fit:
-    """Weigh the workers of a run in each field alone.
+    """Fit each field of the labels separately.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "a"}), ("bob", 1, {"x": "a", "y": "b"}), ("eve", 1, {"x": "b", "y": "b"})]
@@ -120,7 +116,7 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
 
 
 def _weigh_field(run: Run, fields: RecordEncoding, number: int, given: Floats, weigh: Callable[[Run], Fit]) -> _Field:
-    """Weigh those who filled a field, by the answers to it."""
+    """Fit the workers who filled a field, by their answers to it."""
     report("fields", number, len(fields.encodings))
     alone = take_field(run, fields, number, given)
     try:
@@ -180,7 +176,7 @@ def _decide(
     fields: RecordEncoding,
     own: Sequence[tuple[int, Decide, int]],
 ) -> dict[str, Array]:
-    """Decide each field by its own parameters; weights and faults of whole labels are not asked."""
+    """Decide each field by its own parameters; weights and errors of whole labels are not used."""
     ways, first = {}, 0
     for number, decide, count in own:
         ways[number] = decide, more[first : first + count]
@@ -189,7 +185,7 @@ def _decide(
 
 
 def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) -> Floats:
-    """Measure how far each worker is from the truths on average, where that is known."""
+    """Compute each worker's mean distance to the estimated labels, where it is known."""
     sums = run.sum(partial(_losses, decide=decide, kernels=run.kernels), weight, weight, *parameters)
     known = sums["answers"] > 0
     return np.asarray(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
@@ -199,14 +195,13 @@ def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> 
     return known_sums(block, kernels.distance_to(block, decide(block, *params)["label"]))
 
 
-# Methods for classes on labels that come down to votes on classes, such as lists of objects.
-#
-# The method sees the votes as if they were all there is (`allalike.domains.objects.votes`), and knows nothing of
-# objects. What it decides on each vote is put together where the answers are. The disparity is that of the labels.
+# Methods for classes on labels that consist of votes on classes, such as lists of objects.  The method sees only the
+# votes (`allalike.domains.objects.votes`), not the objects. Its decisions on the votes are combined into labels. The
+# disparity is that of the labels.
 
 
 def serves(method: Method, labels: Encoding) -> bool:
-    """Return whether a method can deal with such labels, or with the votes that they come down to.
+    """Return whether a method accepts such labels, or the votes that they consist of.
 
     >>> import allalike
     >>> boxes = allalike.read([("ada", 1, [[0, 0, 2, 2]])], domain="boxes").encoding
@@ -220,7 +215,7 @@ def serves(method: Method, labels: Encoding) -> bool:
 
 
 def weigh(method: Method, run: Run) -> Fit:
-    """Weigh the workers of a run by their answers, or else by the votes that these come down to."""
+    """Fit a run by its answers, or otherwise by the votes that these consist of."""
     if run.worker_task is not None:
         return fit_each_task(method, run)
     fields, things = run.encoding.fields, run.encoding.things

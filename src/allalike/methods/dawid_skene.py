@@ -1,8 +1,8 @@
-"""DS, IBCC and DS-1: how probable each class of a task is and how well each worker answers, in turn.
+"""DS, IBCC and DS-1: class probabilities of the tasks and accuracies of the workers, estimated in turn.
 
 All three alternate between an E step, which finds the posterior T_jc = P[truth of j is c | answers to j] of each class
-c of task j from the parameters of the workers, and an M step, which finds the parameters that are most likely if T_jc
-were the share of task j that belongs to class c (Dempster, Laird and Rubin, 1977).
+c of task j from the parameters of the workers, and an M step, which finds the maximum-likelihood parameters given the
+posteriors (Dempster, Laird and Rubin, 1977).
 
 **DS** (Dawid and Skene, 1979). If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of
 the votes as first posteriors T,
@@ -10,19 +10,19 @@ the votes as first posteriors T,
     p_c = (sum_j T_jc + a) / (m + k a),    pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b),
     T_jc ~ p_c prod_i pi^i_(c, x_ij).
 
-It knows what a single number cannot: who mistakes cats for dogs but never dogs for cats. It works where each worker
-answered many tasks of each class, ten and more. It fails with fewer, where it believes what chance did; where workers
-err together; and where most are wrong, for then it finds the wrong names for the classes.
+A confusion matrix shows what a single number cannot: a worker may mistake cats for dogs but never dogs for cats. It
+works where each worker answered many tasks of each class, ten and more. It fails with fewer, where it overfits; where
+workers err together; and where most are wrong, because the classes are then swapped.
 
-**IBCC** (Kim and Ghahramani, 2012) has the same model with Dirichlet priors, and all values of the parameters count,
-each as much as it is probable, by variational Bayes (mean field, as in Simpson et al., 2013; the paper itself draws
-samples). With the digamma function psi,
+**IBCC** (Kim and Ghahramani, 2012) has the same model with Dirichlet priors, and integrates over the parameters by
+variational Bayes (mean field, as in Simpson et al., 2013; the paper itself draws samples). With the digamma function
+psi,
 
     nu_c = alpha + sum_j T_jc,    mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l],
     E log p_c = psi(nu_c) - psi(sum_c nu_c),    E log pi^i_cl = psi(mu^i_cl) - psi(sum_l mu^i_cl),
     T_jc ~ exp(E log p_c + sum_i E log pi^i_(c, x_ij)).
 
-It is steadier than DS where workers answered little, for they begin as somewhat good. It fails as DS does.
+It is steadier than DS where workers gave few answers, because of the prior. It fails as DS does.
 
 **DS-1** has one number per worker, the probability p_i of being right: a wrong answer is any other class, each as
 probable, and all classes are as frequent (in the form that Gao and Zhou, 2013, studied). From w_i = 1,
@@ -30,11 +30,11 @@ probable, and all classes are as frequent (in the form that Gao and Zhou, 2013, 
     T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over their answers,
     w_i = log((k-1) p_i / (1 - p_i)).
 
-It is the column DS of Meir et al. 2023, where a worker worse than chance counts nothing. It works with few answers per
+It is the column DS of Meir et al. 2023, where a worker worse than chance has weight 0. It works with few answers per
 worker and with any number of classes; it fails where workers confuse classes in different ways.
 
-Posteriors are never kept. The E step runs where a block is, finds the posteriors of its tasks again from logarithms of
-the parameters, and returns sums per worker. The M step sees nothing else.
+Posteriors are never kept. The E step runs where a block is, recomputes the posteriors of its tasks from the parameters,
+and returns sums per worker, which are all that the M step needs.
 """
 
 from __future__ import annotations
@@ -91,19 +91,19 @@ class ClassMethod(Method):
 
 
 class AnswerModel(ABC):
-    """A model of how workers answer, whose parameters have one row per worker."""
+    """A model of the workers' answers, whose parameters have one row per worker."""
 
     @abstractmethod
     def start(self, n_workers: int) -> Floats:
-        """Return what the parameters of the first M step are compared with."""
+        """Return the parameters with which those of the first M step are compared."""
 
     @abstractmethod
     def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Add up what the M step needs, per worker, from the posteriors of tasks, or at first from votes."""
+        """Add up the sufficient statistics of the M step from the posteriors of tasks, or at first from votes."""
 
     @abstractmethod
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the parameters that are most likely given the sums of all tasks, and each worker's error rate."""
+        """Return the maximum-likelihood parameters given the sums of all tasks, and the error rate of each worker."""
 
     @abstractmethod
     def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
@@ -114,7 +114,7 @@ class AnswerModel(ABC):
         """Return the posteriors, with a row per task and a column per class."""
 
     def prepare(self, run: Run) -> Run:
-        """Return a run over blocks that know what every round needs."""
+        """Return a run over blocks with the data that every round needs."""
         return run
 
     def logs(self, parameters: Floats) -> tuple[Floats, ...]:
@@ -122,7 +122,7 @@ class AnswerModel(ABC):
         return (parameters,)
 
     def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Return the parameters with which tasks are decided; ``alone`` tells who has no peers."""
+        """Return the parameters with which tasks are decided; ``alone`` marks workers without peers."""
         return parameters
 
 
@@ -151,15 +151,15 @@ def maximise_likelihood(method: DS | DS1 | IBCC, run: Run, model: AnswerModel) -
 class DS(ClassMethod):
     """Dawid-Skene: a confusion matrix for every worker.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. The classes are those that somebody answered, however many there may be beside them.
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. Classes that nobody answered are left out.
 
     Parameters
     ----------
     smoothing
-        The a and b above: how many answers of each kind are imagined beside the real ones. 0 is the original.
+        The a and b above: pseudo-counts of answers of each kind. 0 is the original.
     max_iter, tol
-        When the rounds end: at the limit, or when confusions and class shares change by less, relative to their norm.
+        Maximum number of rounds, and relative change of confusions and class shares at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -183,13 +183,13 @@ class DS(ClassMethod):
 
 @dataclass(frozen=True)
 class Confusions(AnswerModel):
-    """A confusion matrix for every worker: of each, one row per label, and the shares of the classes below it."""
+    """A confusion matrix for every worker, with one row per label, and the shares of the classes below it."""
 
     classes: int
     smoothing: float
 
     def start(self, n_workers: int) -> Floats:
-        """Return nothing, from which every estimate is far away."""
+        """Return infinity, so that the first round never counts as converged."""
         return np.zeros((n_workers, self.classes + 1, self.classes))
 
     def prepare(self, run: Run) -> Run:
@@ -203,7 +203,7 @@ class Confusions(AnswerModel):
         return count_ballots(block, posterior, k=k, into={})
 
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return confusion matrices with the shares of the classes below, and who errs how often."""
+        """Return confusion matrices with the shares of the classes below, and error rates."""
         counts = sums["counts"]
         right = np.trace(counts, axis1=1, axis2=2) / counts.sum(axis=(1, 2))
         tables, shares = self._expect(counts, sums["shares"].sum(axis=0))
@@ -213,7 +213,7 @@ class Confusions(AnswerModel):
         """Return confusion matrices and the shares of the classes, from counts by worker, label and class."""
         # p_c = (sum_j T_jc + a) / (m + k a)
         prior = shares + self.smoothing
-        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k where she met no such task
+        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k without such a task
         confusion = counts + self.smoothing
         total = confusion.sum(axis=1, keepdims=True)
         confusion += total <= 0
@@ -226,7 +226,7 @@ class Confusions(AnswerModel):
         return np.ascontiguousarray(logs[:, :-1]), logs[:, -1]
 
     def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Believe those whose answers nobody else's can speak against."""
+        """Set workers without peers to perfect accuracy."""
         parameters[alone, :-1] = np.eye(self.classes)
         return parameters
 
@@ -245,10 +245,10 @@ class Confusions(AnswerModel):
 
 @dataclass(frozen=True, kw_only=True)
 class IBCC(ClassMethod):
-    """Bayesian classifier combination: Dawid-Skene with priors, in which every value of the parameters counts.
+    """Bayesian classifier combination: Dawid-Skene with priors, integrated over the parameters.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. As with DS, a worker without shared tasks is believed in the end.
 
     Parameters
     ----------
@@ -299,9 +299,9 @@ class BayesianConfusions(Confusions):
 
 @dataclass(frozen=True, kw_only=True)
 class DS1(ClassMethod):
-    """Dawid-Skene with one coin: the probability that a worker is right, and of each class for each task.
+    """One-coin Dawid-Skene: one accuracy per worker, and class probabilities of the tasks.
 
-    The fault is the probability of an error; `Result.probabilities` has the posteriors, and the confidence is that of
+    Error rates are probabilities of an error; `Result.probabilities` has the posteriors, and the confidence is that of
     the label.
 
     Parameters
@@ -311,7 +311,7 @@ class DS1(ClassMethod):
     clip
         Smallest distance of the probability of being right from 0 and 1, which bounds the weights.
     max_iter, tol
-        When the rounds end: at the limit, or when the weights change by less, relative to their norm.
+        Maximum number of rounds, and relative change of the weights at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -347,20 +347,20 @@ class OneCoins(AnswerModel):
         return np.ones(n_workers)
 
     def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Add up how probably a worker's answers are right, and count them."""
+        """Add up the probabilities that a worker's answers are right, and count the answers."""
         votes = logs[0] if logs else self.start(block.n_workers)
         score = add_odds(block, votes.take(block.worker))  # sum_i w_i [x_ij = c]
         right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the log odds, and how probably a worker errs."""
+        """Return the log odds and the error rate of each worker."""
         right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)  # p_i = mean of T_(j, x_ij)
         log_odds = np.log((self.classes - 1) * right / (1 - right))  # w_i = log((k-1) p_i / (1 - p_i))
         return (np.maximum(log_odds, 0.0) if self.positive else log_odds), 1.0 - right
 
     def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Take the most probable class of those that were named; where nobody counts, all who answered count the same.
+        """Take the most probable of the named classes; if all weights are 0, answers count equally.
 
         If everyone who named a class counts against it, take the first that nobody named.
         """
@@ -384,7 +384,7 @@ def expected_logs(counts: Floats) -> Floats:
 
 
 def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
-    """Refuse confusion matrices, so many for each worker, that do not fit in memory beside a block's posteriors."""
+    """Refuse confusion matrices that do not fit in memory beside a block's posteriors."""
     n_workers, n_tasks = len(run.workers), run.n_tasks
     posteriors = _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS)
     needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) * times + posteriors)

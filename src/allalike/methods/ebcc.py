@@ -1,23 +1,23 @@
-"""EBCC: confusion matrices of subtypes of classes, so that workers may err together.
+"""EBCC: confusion matrices of subtypes of classes, which model correlated errors.
 
-Li et al. (2019). A class is a mixture of M subtypes (cats that look like dogs, and those that do not), and a worker has
-a row of her confusion matrix for each of them. Given the class alone, answers then are correlated, as they are where
-tasks are hard for everybody. By variational Bayes (mean field), with q_jcm the probability that task j is of class c
-and subtype m,
+Li et al. (2019). A class is a mixture of M subtypes (cats that look like dogs, and those that do not), and a worker's
+confusion matrix has a row for each of them. Given the class alone, answers are then correlated, as they are where tasks
+are hard for everybody. By variational Bayes (mean field), with q_jcm the probability that task j is of class c and
+subtype m,
 
     nu_c = alpha_c + sum_jm q_jcm,    eta_cm = a_pi / M + sum_j q_jcm,
     mu^i_cml = (a_v if c = l else b_v) + sum_j q_jcm [x_ij = l],
     q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
 
-in turn, where each E log is psi(count) - psi(sum of counts). Subtypes are found from where the rounds begin: from the
-shares of the votes, split into subtypes by draws from Dirichlet(1, ..., 1). Of ten such starts, that with the largest
-evidence (ELBO) is kept (the authors take 40, which is as slow as that), and alpha_c is the sum of the shares of the
-votes, as in their experiments.
+in turn, where each E log is psi(count) - psi(sum of counts). Subtypes depend on the starts: the shares of the votes,
+split into subtypes by draws from Dirichlet(1, ..., 1). Of ten such starts, that with the largest evidence (ELBO) is
+kept (the authors take 40, which is as slow as that), and alpha_c is the sum of the shares of the votes, as in their
+experiments.
 
-A draw depends on nothing but the id of the task, the number of the start and the seed, so it is the same on every
-engine; another id or another seed may find another reading. It works with hundreds of tasks that are answered often,
-some of which are hard for everybody. It fails where the reading with the largest evidence is not
-the true one, which happens with few tasks: several readings then differ by less than a nat. It is slow.
+A draw depends only on the id of the task, the number of the start and the seed, so it is the same on every engine;
+another id or seed may lead to another solution. It works with hundreds of tasks that are answered often, some of which
+are hard for everybody. It fails where the solution with the largest evidence is not the true one, which happens with
+few tasks: several solutions then differ by less than a nat. It is slow.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _SAME = 1e-6  # nats by which a later start must be better
 class EBCC(ClassMethod):
     """Bayesian classifier combination with subtypes of classes, whose workers may err together.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. As with DS, whoever shares no task with anybody is believed in the end.
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. As with DS, a worker without shared tasks is believed in the end.
 
     Parameters
     ----------
     subtypes
-        The M above: how many subtypes each class has.
+        The M above: number of subtypes per class.
     starts
         Number of random starts; all starts share each pass over the answers.
     alpha
@@ -74,8 +74,7 @@ class EBCC(ClassMethod):
     a_v, b_v
         Pseudo-counts of a worker's answers per subtype: correct ones, and of each wrong label.
     max_iter, tol
-        When the rounds of a start end: at the limit, or when the expected answers of all workers to all classes change
-        by less, relative to their norm.
+        Maximum number of rounds of a start, and relative change of the expected answers at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -159,7 +158,7 @@ class _Model:
         return rows, expected_logs(classes + shares.sum(axis=2))[..., None] + expected_logs(subtype + shares)
 
     def less_divergence(self, counts: Floats, shares: Floats) -> Floats:
-        """Return what makes evidence of the likelihood: E log prior - E log posterior, but for a constant."""
+        """Return the difference of evidence and likelihood: E log prior - E log posterior, up to a constant."""
         answers, subtype, classes = self.priors()
         by_class = _less_divergence(shares.sum(axis=2), classes)
         by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=1)
@@ -188,7 +187,7 @@ def _change(old: Floats, new: Floats) -> Floats:
 
 
 def _repeat(logs: Floats, run: Run) -> Floats:
-    """Return parameters of the whole run as kernels get them, with a row per worker."""
+    """Return parameters of the whole run in the form of kernels, with a row per worker."""
     return np.broadcast_to(logs, (len(run.workers), *logs.shape))
 
 
@@ -215,7 +214,7 @@ def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[st
 
 
 def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
-    """Put the sums of some starts behind those of others."""
+    """Append the sums of some starts to those of others."""
     axes = {"counts": 2, "shares": 1, "likelihood": 1}
     return {name: np.concatenate([part[name] for part in parts], axis=axis) for name, axis in axes.items()}
 

@@ -1,4 +1,4 @@
-"""Fit: what a method estimates from the answers, and how it estimates the label of a task."""
+"""Fit: the estimates of a method, and the kernel with which it decides tasks."""
 
 from __future__ import annotations
 

@@ -1,25 +1,25 @@
 """GLAD: an ability for every worker and a difficulty for every task, by expectation and maximisation.
 
-Whitehill et al. (2009). Worker i is right about task j with a probability that grows with her ability a_i and falls
+Whitehill et al. (2009). Worker i is right about task j with a probability that grows with their ability a_i and falls
 with the task's difficulty 1 / b_j, where b_j > 0; a wrong answer is any other of k classes, each as probable:
 
     P[x_ij is the truth of j] = s(a_i b_j),    s(x) = 1 / (1 + exp(-x)).
 
 All classes are as frequent, and a_i and log b_j have normal priors with mean 1 and variance 1, as in the program of the
-authors. What is as large as can be is the likelihood of all answers, whatever the truths are, times the priors:
+authors. The marginal likelihood of all answers, times the priors, is maximised:
 
     sum_j log sum_c 1/k prod_i P[x_ij | truth c, a_i, b_j] - sum_i (a_i - 1)^2 / 2 - sum_j (log b_j - 1)^2 / 2.
 
 The paper climbs it by EM, whose M step takes gradient steps in all a and b at once, and so keeps a number of each task
-between rounds. Here the same is climbed in another order. Given the abilities, b_j depends on the answers to task j
-alone. So it is found again in every round where these answers are, by Newton's steps from the mean of its prior; with
-it come the posteriors T_jc, and what belongs to workers are sums. One step of Newton's for each of them,
+between rounds. Here the same function is maximised in another order. Given the abilities, b_j depends on the answers to
+task j alone. So it is recomputed in every round by Newton's method from the mean of its prior, together with the
+posteriors T_jc; the sums belong to workers. One Newton step for each of them,
 
     a_i <- a_i + ( sum_j (T_(j, x_ij) - s_ij) b_j - (a_i - 1) ) / ( 1 + sum_j s_ij (1 - s_ij) b_j^2 ),
 
-ends a round. Where nothing moves any more, neither would the gradient of the paper. It works where tasks differ in how
-hard they are for everybody, and with any number of classes. It fails as DS-1 does, where workers confuse classes in
-ways of their own or err together: a task on which most are wrong together is taken for an easy one.
+ends a round. A fixed point of these rounds is one of the paper's gradient ascent, too. It works where tasks differ in
+how hard they are for everybody, and with any number of classes. It fails as DS-1 does, where workers have different
+confusions or err together: a task on which most make the same error is taken for an easy one.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ if TYPE_CHECKING:
     from allalike.methods.fit import Fit
 
 _STEPS = 10  # of log b_j, after which it is known to many digits
-_LONGEST = 1.0  # step of an ability or of log b_j: far from the top, Newton's may be much too long
-_LEAST_BEND = 0.5  # of the likelihood of a task, which need not be bent downwards everywhere
+_LONGEST = 1.0  # largest step of an ability or of log b_j: far from the maximum, Newton's may be much too long
+_LEAST_BEND = 0.5  # of the likelihood of a task, which is not concave everywhere
 
 
 @dataclass(frozen=True, kw_only=True)
 class GLAD(ClassMethod):
     """Abilities of workers and difficulties of tasks.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. A worker whose ability is below 0 counts against what she says, if there are two classes.
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. With two classes, a worker whose ability is below 0 counts for the other class.
 
     Parameters
     ----------
     alpha, beta
-        The means of the priors: of an ability, and of log b_j.
+        Means of the priors of an ability and of log b_j.
     max_iter, tol
-        When the rounds end: at the limit, or when the abilities change by less, relative to their norm.
+        Maximum number of rounds, and relative change of the abilities at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -78,7 +78,7 @@ class GLAD(ClassMethod):
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Climb, round by round."""
+        """Maximise the posterior, round by round."""
         model, peers = Abilities(classes=max(run.encoding.n_classes or 0, 2), beta=self.beta), Peers(run)
 
         def step(ability: Floats) -> tuple[Floats, Floats]:
@@ -101,7 +101,7 @@ class GLAD(ClassMethod):
 
 @dataclass(frozen=True)
 class Abilities:
-    """What abilities say about the tasks of a block."""
+    """The posteriors of a block's tasks given abilities."""
 
     classes: int
     beta: float
@@ -127,7 +127,7 @@ class Abilities:
         return ease
 
     def measure(self, block: Block, ability: Floats) -> dict[str, Floats]:
-        """Add up, per worker, how her likelihood slopes and bends, and how probably her answers are wrong."""
+        """Add up, per worker, slope and curvature of the likelihood, and the probabilities of errors."""
         able, b = ability.take(block.worker), block.to_answers(np.exp(self.find_ease(block, ability)))
         right = _logistic(able * b)  # s_ij
         score = add_odds(block, self._odds(able, b))

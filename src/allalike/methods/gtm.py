@@ -1,14 +1,15 @@
 """GTM: a Gaussian model with a prior on the truths and on the workers' variances.
 
-Zhao and Han (2012). Each task's answers are standardised, x = (s - median) / deviation. A truth is Gaussian around mu0
-with variance s0, a worker's variance sigma_i^2 is inverse gamma with alpha and beta, and both are found in turn:
+Zhao and Han (2012). Each task's answers are standardised, x = (s - median) / deviation. The true value is Gaussian
+around mu0 with variance s0, a worker's variance sigma_i^2 is inverse gamma with alpha and beta, and both are estimated
+in turn:
 
     sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
     mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).
 
-The prior draws variances together, so that with few answers it is hardly more than a mean, and never much worse. It
-works where errors are Gaussian, and tasks differ in how far answers scatter. It fails where a few answers are far off,
-for these stretch the deviation of their task, and where a bias is common to all.
+The prior shrinks variances towards each other, so that with few answers the result is close to the mean, and never much
+worse. It works where errors are Gaussian, and tasks differ in how far answers scatter. It fails with outliers, which
+increase the deviation of their task, and where all workers share a bias.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _OVERWHELMING_PRECISION = 1e100  # of answers, beside which that of the prior is
 
 @dataclass(frozen=True, kw_only=True)
 class GTM(Method):
-    """A Gaussian model: the truths and the variances that are most probable together.
+    """A Gaussian model: the most probable values and variances.
 
-    The fault is the variance of a worker's standardised answers, and the error that of the truth's posterior.
+    The fault is the variance of a worker's standardised answers, and the standard error that of the posterior.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class GTM(Method):
     mu0, s0
         The prior of a standardised truth: its mean and its variance.
     max_iter, tol
-        When the rounds end.
+        Maximum number of rounds, and the change at which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -71,7 +72,7 @@ class GTM(Method):
         return labels.numeric
 
     def fit(self, run: Run) -> Fit:
-        """Find variances, round by round."""
+        """Estimate variances, round by round."""
         standard, peers = run.map(standardise), Peers(run)
 
         def step(precision: Floats) -> tuple[Floats, Floats]:
@@ -92,7 +93,7 @@ class GTM(Method):
         )
 
     def _posterior(self, block: Block, precision: Floats) -> tuple[Floats, Floats]:
-        """Return each task's most probable standardised truth, and how precisely it is known."""
+        """Return the most probable standardised value of each task, and its precision."""
         own = precision.take(block.worker)
         total = 1 / self.s0 + block.per_task(own)
         # mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2)

@@ -1,16 +1,16 @@
 """IBP: messages between workers and tasks, for two classes.
 
-Karger et al. (2011). With answers A_ij of +1 or -1, a task tells each of its workers what the others say, and a worker
-tells each of her tasks how she fares on the others:
+Karger et al. (2011). With answers A_ij of +1 or -1, a task sends each of its workers a message about the other answers,
+and a worker sends each task a message about their agreement on the other tasks:
 
     alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij',
 
 from beta = 1. The answer is the sign of sum_i A_ij beta_ij. It is power iteration in disguise. It works where many
-tasks are given to workers at random, a few to each. It fails with complete answers of few workers, where it does worse
-than a plain vote, because the leading direction may have the wrong sign.
+tasks are given to workers at random, a few to each. It fails with complete answers of few workers, where it is worse
+than the majority vote, because the leading direction may have the wrong sign.
 
-A message belongs to an answer, but it needs no memory of its own: beta_ij = R_i - A_ij alpha_ij, where R_i is a sum
-over the worker's answers. So a block finds its messages again from the R_i of all rounds so far.
+Messages need not be stored: beta_ij = R_i - A_ij alpha_ij, where R_i is a sum over the worker's answers. So a block
+recomputes its messages from the R_i of all rounds so far.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class IBP(Method):
     """Iterative belief propagation: messages between workers and tasks.
 
-    The fault is the share of answers that differ from the truths found; the weight is the mean message of a worker, and
-    nothing where it is negative. The truths themselves follow from the messages, be they negative or not.
+    Error rates are shares of answers that differ from the estimated labels; the weight is the mean message of a worker,
+    or 0 if it is negative. Labels are estimated from all messages.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class IBP(Method):
 
 
 def _messages(block: Block, told: Floats) -> tuple[Floats, Floats]:
-    """Return the answers as signs, and the last message of each worker to each of her tasks."""
+    """Return the answers as signs, and the last message of each worker to each of their tasks."""
     sign = 2.0 * block.label - 1.0
     beta = np.ones(len(sign))
     for number in range(told.shape[1]):
@@ -100,14 +100,14 @@ def _messages(block: Block, told: Floats) -> tuple[Floats, Floats]:
 
 
 def _heard(block: Block, sign: Floats, beta: Floats) -> Floats:
-    """Return what each task tells each of its workers: what the others say."""
+    """Return the message of each task to each of its workers: the sum of the others' messages."""
     said = sign * beta
     heard: Floats = block.to_answers(block.per_task(said)) - said
     return heard
 
 
 def _told(block: Block, told: Floats) -> dict[str, Floats]:
-    """Add up, per worker, how well what she says agrees with what she hears."""
+    """Add up, per worker, the agreement of answers and received messages."""
     sign, beta = _messages(block, told)
     return {"told": block.per_worker(sign * _heard(block, sign, beta))}
 
@@ -119,17 +119,17 @@ def _decide(block: Block, weights: Floats, faults: Floats, told: Floats, *, ties
 
 
 def _misses(block: Block, told: Floats, *, ties: Ties) -> dict[str, Floats]:
-    """Count, per worker, the answers that differ from the truths found, and all answers."""
+    """Count, per worker, the answers that differ from the estimated labels, and all answers."""
     found = by_sign(block, _messages(block, told)[1], ties)
     missed = (block.label != block.to_answers(found.label)).astype(np.float64)
     return {"misses": block.per_worker(missed), "answers": block.per_worker(np.ones(len(missed)))}
 
 
 def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
-    """Take the class 1 where the weighted signs of a task's answers add up to more than 0, and 0 where to less.
+    """Take class 1 if the weighted signs of a task's answers add up to more than 0, and class 0 if to less.
 
-    There is a weight per answer, and a negative one counts for the other class. Confidence is the share of the weight
-    that stands behind the label. Where all weights of a task are 0, its answers count the same. The block needs its
+    Each answer has a weight, and a negative one counts for the other class. The confidence is the share of the weight
+    that supports the label. If all weights of a task are 0, its answers count equally. The block needs its
     `LabelGroups`.
 
     >>> from allalike._core.blocks.block import Block

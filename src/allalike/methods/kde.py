@@ -1,4 +1,4 @@
-"""KDE: who is close to the density of all opinions is reliable, and the truth is where the density is highest.
+"""KDE: workers close to the density of all answers are reliable, and the label is its highest mode.
 
 KDEm of Wan et al. (2016). Each answer is a bump K((y - x_a) / h_j) around it (`allalike.rules.modes`), an element of
 the space of functions that the kernel spans. The opinions on a task are the weighted sum of its bumps, and the loss of
@@ -6,10 +6,10 @@ an answer is the squared distance of its bump from them:
 
     N_ja = G_aa - 2 (G w)_a + w' G w,   G_ab = K((x_a - x_b) / h_j).
 
-A worker's score is c_a = -log(f_a / J), where f_a is her mean of N_ja / n_j (n_j answers to task j), and J the sum of
-N_ja / n_j over all answers; with the scores as the new weights w, repeat. A bump that is far from all others costs no
-more than one that is far enough. So it works where some answers are wild, or where opinions fall into several groups.
-It fails to use all answers: a mode follows few of them, so that where errors are Gaussian the mean is better.
+A worker's score is c_a = -log(f_a / J), where f_a is the worker's mean of N_ja / n_j (n_j answers to task j), and J the
+sum of N_ja / n_j over all answers; with the scores as the new weights w, repeat. The loss of an outlier is bounded. So
+it works with outliers, or where answers form several groups. It does not use all answers: a mode follows few of them,
+so that the mean is better for Gaussian errors.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class KDE(Method):
-    """A method that weighs by the distance to the density of all answers, and takes its highest mode.
+    """Weights by the distance to the density of all answers; the label is its highest mode.
 
-    The fault is the mean loss f_a, which has no unit: it does not depend on the scale of the numbers.
+    The fault is the mean loss f_a, which does not depend on the scale of the numbers.
 
     Parameters
     ----------
     max_iter, tol
-        When the rounds end: after so many, or when the sum of losses J changes by no more than this share of it.
+        Maximum number of rounds, and relative change of the sum of losses J at which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("cy", 1, 22.0), ("eve", 1, 40.0)]
@@ -61,13 +61,13 @@ class KDE(Method):
         return labels.numeric
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by the score of the last round."""
+        """Compute weights from the scores of the last round."""
         peers = Peers(run)
         rounds = self._repeat(run.map(_prepare), peers)
         return rounds.fit(peers, decide=partial(_decide, kernels=run.kernels, ties=run.ties))
 
     def _repeat(self, run: Run, peers: Peers) -> LastRound:
-        """Score the workers until J no longer changes."""
+        """Update the scores until J no longer changes."""
         score, total = np.ones(len(run.workers)), np.nan
         for iterations in run.rounds(self.max_iter):
             sums = run.sum(_losses, score)
@@ -84,7 +84,7 @@ def _prepare(block: Block) -> Block:
 
 
 def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
-    """Add up, per worker, N_ja / n_j, and her answers to tasks that others answered too."""
+    """Add up, per worker, N_ja / n_j, and the answers to tasks that others answered too."""
     weight, total = block.answer_weights(scores)
     weight = weight / block.to_answers(total)
     density = densities(block, block[Measured].points, weight)

@@ -1,20 +1,20 @@
 """LA: label aggregation in one pass or two, task after task, as in a stream.
 
-Yang et al. (2022). A worker's accuracy has a Beta distribution, whose mode a_i each task moves. Task after task,
+Yang et al. (2022). A worker's accuracy has a Beta distribution, whose mode a_i each task updates. Task after task,
 
-    truth_j = the label with the largest sum of a_i over those who said it,
+    label_j = the label with the largest sum of a_i over the workers who gave it,
     a_i = (alpha - 1 + right answers so far) / (alpha + beta - 2 + answers so far)
 
 is the first pass (LA-1). The second one (LA-2) decides all tasks again, by votes that count k a_i - 1 for k classes,
 with the accuracies at the end of the first. It works on streams and on very many answers: it reads everything once or
-twice, and needs no rounds. It fails where the
-first tasks mislead it, and LA-1 decides these before it knows anybody.
+twice, without rounds. It fails where the first tasks mislead it, and LA-1 decides these before it can tell workers
+apart.
 
 Order matters. The paper shuffles; here tasks come in the order of the hashes of their ids, so that neither rows, blocks
-nor engines matter, but names do. A strict pass is no sum over tasks: each decision waits for the one before. So the
-first 200,000 answers of a problem are brought into memory and walked through task by task, exactly as in the paper.
-What is left **is not the paper's**: it follows in stretches, each as long as all before it, and each is one sum, for
-its tasks are decided with the accuracies at its beginning. What LA-1 decided on its walk is remembered.
+nor engines matter, but names do. A strict pass is not a sum over tasks: each decision depends on the one before. So the
+first 200,000 answers of a problem are loaded into memory and processed task by task, exactly as in the paper. The rest
+**differs from the paper**: it follows in stretches, each as long as all before it, whose tasks are decided with the
+accuracies at its beginning, so that each is one sum. The decisions of LA-1 on the first tasks are kept.
 
 """
 
@@ -46,14 +46,14 @@ _HASHES = 2.0**64
 
 @dataclass(frozen=True, kw_only=True)
 class LA(ClassMethod):
-    """Label aggregation in one pass or two: accuracies that every task moves.
+    """Label aggregation in one pass or two: accuracies that every task updates.
 
     The fault is 1 - a_i, and the weight goes with k a_i - 1.
 
     Parameters
     ----------
     passes
-        1: each task is decided with what is known of the workers by then; 2: all are decided again at the end.
+        1: each task is decided with the accuracies so far; 2: all are decided again at the end.
     alpha, beta
         The Beta distribution of accuracies before the first task; both are above 1.
 
@@ -72,7 +72,7 @@ class LA(ClassMethod):
     beta: float = number(2.0, least=1.001)
 
     def fit(self, run: Run) -> Fit:
-        """Walk through the first tasks, and go on in stretches."""
+        """Process the first tasks one by one, and the others in stretches."""
         n = len(run.workers)
         ends = [min(_WALKED_ANSWERS / run.answer_counts.sum(), 1.0)]
         right, given = (np.full(n, of) for of in (self.alpha - 1, self.alpha + self.beta - 2))
@@ -101,7 +101,7 @@ class LA(ClassMethod):
 
 @dataclass(frozen=True)
 class _Walk:
-    """What was found out so far, and what was decided on the way where tasks were taken one by one."""
+    """Accuracies so far, and the decisions on tasks that were processed one by one."""
 
     right: Floats
     given: Floats
@@ -112,7 +112,7 @@ class _Walk:
 
     @property
     def told(self) -> dict[str, Array]:
-        """What was decided, by the names of a task table."""
+        """The decisions, by the column names of a task table."""
         return {"label": self.label, "confidence": self.confidence, "tied": self.tied}
 
 
@@ -123,7 +123,7 @@ def _walk(blocks: list[Block], right: Floats, given: Floats, end: float, ties: T
     keys, found = [np.empty(0, np.uint64)], []
     for block in blocks:
         worker = everyone[block.workers][block.worker]
-        inside = block.task_hash / _HASHES < end  # a sample also has all tasks whose truth is known
+        inside = block.task_hash / _HASHES < end  # a sample also has all tasks with gold labels
         keys.append(block.task_hash[inside])
         workers, labels, starts = worker.tolist(), block.label.tolist(), block.starts.tolist()
         for task in np.flatnonzero(inside).tolist():
@@ -150,7 +150,7 @@ def _draw(block: Block, task: int, labels: Array, ties: Ties) -> int:
 
 
 def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
-    """Take the label with the largest sum of votes among those that were said; votes are one per answer."""
+    """Take the given label with the largest sum of votes; there is one vote per answer."""
     groups = block[LabelGroups]
     score = sum_by(groups.group, votes, len(groups))
     named = np.bincount(groups.group, minlength=len(groups)) > 0
@@ -178,7 +178,7 @@ def _decide_once(
     ends: Floats,
     ties: Ties,
 ) -> dict[str, Array]:
-    """Return what was decided on the walk, and decide other tasks with the accuracies before their stretch."""
+    """Return the decisions on the first tasks, and decide other tasks with the accuracies before their stretch."""
     stretch = (ends <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
     before = block.to_answers(np.maximum(stretch - 1, 0))
     found = _vote(block, accuracies[block.worker, before], ties)

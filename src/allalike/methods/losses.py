@@ -1,13 +1,13 @@
-"""CRH and CATD: weigh by the loss against the answers that the weights lead to, round by round.
+"""CRH and CATD: weights by the loss against the weighted labels, round by round.
 
 **CRH** (Li et al., SIGMOD 2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1; so,
 with the mean loss L_i against the weighted mean or vote,
 
     w_i = -log(L_i / sum_i L_i),
 
-in turn with new answers. It works where workers answer many tasks and differ not too much: the logarithm keeps the
-weights within a small range, so that CRH rarely goes wrong. It fails to make much of a very good worker among many bad
-ones, for the same reason, and where the first answers are wrong it stays with them.
+in turn with new answers. It works where workers answer many tasks and differ little: the logarithm keeps the weights
+within a small range, so that CRH is rarely much worse than the unweighted answer. For the same reason it gains little
+from one very good worker among many bad ones, and it keeps wrong first answers.
 
 **CATD** (Li et al., VLDB 2014). A worker with few answers may be close to them by luck. If their N_i errors against the
 answers are Gaussian, their variance is below
@@ -15,9 +15,9 @@ answers are Gaussian, their variance is below
     f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i)
 
 with confidence 1 - alpha/2, and the weight is 1/f_i, in turn with new weighted means or votes. It works on long tails,
-where most workers gave a few answers and a few workers most: a lucky beginner counts little. It fails by repeating
-itself: who is close to the answers pulls them closer still, and with few tasks the weights end on one worker. Fewer
-rounds are then better; with one round and complete answers it is P-TD-AK with ridge 4.
+where most workers gave few answers: a lucky beginner counts little. It reinforces itself: a worker close to the labels
+pulls them closer, and with few tasks the weights end on one worker. Fewer rounds are then better; with one round and
+complete answers it is P-TD-AK with ridge 4.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WORST_SHARE = 1 - 1e-12  # of the largest loss; the rest is rounding, which mus
 
 
 class Losses:
-    """The mean losses per answer against the answers that weights lead to."""
+    """The mean losses per answer against the weighted labels."""
 
     def __init__(self, run: Run, *, zero: str, kernel: Kernel | None = None) -> None:
         self.run = run
@@ -56,7 +56,7 @@ class Losses:
         self._kernel = kernel or partial(loss_sums, kernels=run.kernels, ties=run.ties)
 
     def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return each worker's mean loss, made positive, and how many answers it is the mean of."""
+        """Return each worker's mean loss, made positive, and its number of answers."""
         sums = self.run.sum(self._kernel, weights)
         loss = self.peers.comparable(sums["distance"] / sums["answers"])
         return self._positive(loss, sums["answers"]), sums["answers"]
@@ -83,7 +83,7 @@ class LossMethod(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class CRH(LossMethod):
-    """A method that alternates between answers and weights that are the logarithms of inverse losses.
+    """Weights that are logarithms of inverse losses, estimated in turn with the labels.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class CRH(LossMethod):
         lifted to 1e-8 of the mean (numbers). ``clip``: as in the code behind the paper's tables, where a worker without
         any loss outweighs all others.
     max_iter, tol
-        When the rounds end.
+        Maximum number of rounds, and the change at which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -119,7 +119,7 @@ class CRH(LossMethod):
     tol: float = number(5e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by losses, round by round."""
+        """Compute weights from losses, round by round."""
         encoding = self._encoding(run.encoding)
         losses = Losses(run, zero=self.zero, kernel=self._kernel(encoding.kernels, run.ties))
 
@@ -173,14 +173,14 @@ def _number_losses(
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(LossMethod):
-    """A method that alternates between answers and weights that are cautious where a worker answered little.
+    """Weights by confidence intervals of the errors, which are cautious for workers with few answers.
 
     Parameters
     ----------
     n_iter
         Maximum number of rounds; they end earlier if the weights no longer change.
     alpha
-        The share of cases in which a confidence interval may miss.
+        Share of confidence intervals that may miss.
     zero
         Treatment of a loss of zero, as in `allalike.CRH`.
 
@@ -197,7 +197,7 @@ class CATD(LossMethod):
     zero: str = choice("smooth", "clip")
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by confidence limits, round by round."""
+        """Compute weights from confidence limits, round by round."""
         from scipy.special import gammaincinv
 
         losses = Losses(run, zero=self.zero)

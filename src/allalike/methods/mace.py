@@ -1,25 +1,26 @@
-"""MACE: how often a worker knows the answer, and what she says where she does not.
+"""MACE: how often a worker knows the answer, and the distribution of their guesses.
 
-Hovy et al. (2013). All classes are as frequent. Worker i knows the truth of a task with probability theta_i, and says
-it; else she gives label l with probability xi_il, whatever is true (she *spams*). So
-P[x_ij = l | truth c] = theta_i [l = c] + (1 - theta_i) xi_il, and of an answer l
+Hovy et al. (2013). All classes are as frequent. Worker i knows the true label of a task with probability theta_i, and
+gives it; otherwise they give label l with probability xi_il, independently of the task (*spamming*). So P[x_ij = l |
+truth c] = theta_i [l = c] + (1 - theta_i) xi_il, and of an answer l
 
     T_jc ~ prod_i P[x_ij | c],    k_ij = T_jl theta_i / (theta_i + (1 - theta_i) xi_il)
 
-is the probability that she knew it. With K_i = sum_j k_ij, and G_il the sum of 1 - k_ij over her answers l, the M
-step of EM is
+is the probability that the worker knew it. With K_i = sum_j k_ij, and G_il the sum of 1 - k_ij over their answers l,
+the M step of EM is
 
     theta_i = (K_i + d) / (K_i + G_i + 2 d),    xi_il = (G_il + d) / (G_i + k d),    G_i = sum_l G_il,
 
 with a little smoothing d. By variational Bayes (VB, the default), theta_i has a Beta and xi_i a Dirichlet prior, and
-each share n / N becomes exp(psi(n) - psi(N)), with what the priors imagine in n and N; psi is the digamma function.
+each share n / N becomes exp(psi(n) - psi(N)), with the pseudo-counts of the priors in n and N; psi is the digamma
+function.
 
-The likelihood has several tops. So the rounds begin several times, from theta and xi near equal shares, and the start
-that ends with the largest likelihood of the answers is kept. The first start is at the equal shares themselves. What
-is drawn for the others depends on nothing but the ids of workers, the number of the start and the seed, so it is the
-same on every engine. It works where some workers do not look at tasks at all, and with any number of classes. It
-fails where workers err because tasks are hard, or confuse classes: an error is spam to it, and nobody can be worse than
-that; and where many give the same label to all tasks, for then that label is the likeliest truth.
+The likelihood has several local maxima. So the rounds begin several times, from theta and xi near equal shares, and the
+start that ends with the largest likelihood of the answers is kept. The first start has equal shares. The random numbers
+of the others depend only on the ids of workers, the number of the start and the seed, so they are the same on every
+engine. It works where some workers do not look at tasks at all, and with any number of classes. It fails where workers
+err because tasks are hard, or confuse classes, because it takes every error for a guess; and where many give the same
+label to all tasks, because that label is then the most likely.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ _COPIES = 8  # of the shares of all starts at a time
 
 @dataclass(frozen=True, kw_only=True)
 class MACE(ClassMethod):
-    """Competence of annotators: who knows how often, and who says what otherwise.
+    """Competence of annotators: how often each knows the answer, and the distribution of their guesses.
 
-    The fault is the expected share of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. The classes are those that somebody answered, however many there may be beside them.
+    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
+    that of the label. Classes that nobody answered are left out.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class MACE(ClassMethod):
     smoothing
         The d above (EM); by default 0.01 / k.
     max_iter, tol
-        When the rounds end: at the limit, or when theta and (1 - theta) xi change by less, relative to their norm.
+        Maximum number of rounds, and relative change of theta and (1 - theta) xi at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "zzzzz"}
@@ -92,7 +93,7 @@ class MACE(ClassMethod):
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Estimate from every start how often each worker knows, and keep the best start."""
+        """Estimate competences from every start, and keep the best start."""
         model, peers = Strategies(self, classes=run.encoding.n_labels), Peers(run)
         model.check_memory(len(run.workers))
         given = run.sum(model.count)["given"][:, None]
@@ -152,11 +153,11 @@ class Strategies:
         return odds
 
     def count(self, block: Block) -> dict[str, Floats]:
-        """Count, per worker, her answers of each label."""
+        """Count, per worker, the answers of each label."""
         return {"given": self._sum(block, np.ones(len(block.label)))}
 
     def e_step(self, block: Block, odds: Floats) -> dict[str, Floats]:
-        """Add up how probably a worker's answers are right, by start and label, and the likelihoods of tasks."""
+        """Add up the probabilities that a worker's answers are right, and the likelihoods of tasks, by start."""
         found = [
             find_posterior(block, add_odds(block, self._of_answers(block, odds[:, start])), self.classes)
             for start in range(odds.shape[1])
@@ -166,7 +167,7 @@ class Strategies:
         return {"right": np.stack(right, axis=1), "evidence": np.stack(evidence, axis=1)}
 
     def m_step(self, shares: Floats, right: Floats, given: Floats) -> Floats:
-        """Return the shares that follow from how probably answers are right; ``given`` counts all answers."""
+        """Return the shares, given sums of the probabilities that answers are right; ``given`` counts all answers."""
         own = self.options
         known = right * -np.expm1(-self.odds(shares))  # theta_i / (theta_i + (1 - theta_i) xi_il)
         guessed = given - known
@@ -198,7 +199,7 @@ class Strategies:
 
 
 def _share(counts: Floats) -> Floats:
-    """Return what each count is of all; equal shares where there is nothing."""
+    """Return each count as a share of the sum; equal shares if the sum is 0."""
     total = counts.sum(axis=2, keepdims=True)
     shares: Floats = np.where(total > 0, counts, 1.0) / np.where(total > 0, total, counts.shape[2])
     return shares

@@ -1,10 +1,10 @@
-"""OA: the best weights for workers whose faults are known. What no method can beat, and nobody has.
+"""OA: the optimal weights for workers whose errors are known, an upper bound for every method.
 
     numbers:  w_i = 1 / f_i                            (Aitken 1935)
     classes:  w_i = log((1 - f_i)(k - 1) / f_i)        (Grofman, Owen and Feld 1983; k classes)
 
-It works as a measure: how much weights could gain at all on these answers, and hence how much of it a method found. It
-fails to be a bound where errors depend on each other or on the task, for which no weights of workers are best.
+It measures how much weights could gain at all on these answers, and hence the share of it that a method gains. It is
+not a bound if errors depend on each other or on the task.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class OA(Method):
     Parameters
     ----------
     faults
-        The true fault of each worker, by id: what she is (mode ``type``). Without it, the faults are her mean
-        distance to the gold: what she did on these tasks (mode ``realised``), which knows more than a type.
+        True fault of each worker, by id (mode ``type``). By default, the mean distance to the gold labels of these
+        tasks (mode ``realised``), which contains more information.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -51,13 +51,13 @@ class OA(Method):
     faults: Mapping[Any, float] | None = field(default=None, repr=False)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by true faults."""
+        """Compute weights from true faults."""
         fault = self._realised(run) if self.faults is None else self._type(run, self.faults)
         weight = normalise(run.encoding.noise.weight(fault))
         return Fit(disparity=Peers(run).unweighted.mean, fault=fault, weight=weight)
 
     def describe(self) -> dict[str, Any]:
-        """Return which mode it is; the faults themselves are in the table of workers."""
+        """Return the mode; the faults are in the table of workers."""
         return {"name": self.name, "options": {"mode": "realised" if self.faults is None else "type"}}
 
     def _type(self, run: Run, faults: Mapping[Any, float]) -> Floats:

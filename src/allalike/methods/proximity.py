@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from allalike.methods.steps.pairs import PairMatrix
     from allalike.noise import Noise
 
-_BYTES_PER_PAIR = 13  # its mean distance, whether the two met, and where it is
+_BYTES_PER_PAIR = 13  # its mean distance, whether it has common tasks, and its place
 _LEAST_VARIANCE = 1e-24  # of the largest: the square of a distance that is rounding
 
 
@@ -133,7 +133,7 @@ class Peers:
     def comparable(self, fault: Floats) -> Floats:
         """Return faults where agreement shows them: a worker without peers has the mean of the others.
 
-        Two workers have the same fault, because a difference between them does not show whose it is.
+        Two workers have the same fault, because their distance does not show who errs.
         """
         known = np.where(self.unweighted.weight > 0, fault, np.nan)
         filled = fill_with_mean(known)
@@ -196,7 +196,7 @@ def equal_weights(n_workers: int) -> Floats:
 
 
 def below_worst(fault: Floats, model: Noise) -> Floats:
-    """Weigh by the distance to the worst worker; rounding noise between equals is no difference.
+    """Weight by the distance to the worst worker; rounding noise between equals is ignored.
 
     >>> from allalike.noise import Noise
     >>> below_worst(np.array([1.0, 3.0, 2.0]), Noise())
@@ -207,7 +207,7 @@ def below_worst(fault: Floats, model: Noise) -> Floats:
 
 
 def inverse(fault: Floats, model: Noise) -> Floats:
-    """Weigh by the inverse; a fault that is only rounding counts as 0, whose weight is infinite.
+    """Weight by the inverse; a fault that is only rounding counts as 0, whose weight is infinite.
 
     >>> from allalike.noise import Noise
     >>> inverse(np.array([1.0, 4.0]), Noise())
@@ -218,7 +218,7 @@ def inverse(fault: Floats, model: Noise) -> Floats:
 
 
 def below_chance(fault: Floats, model: Noise) -> Floats:
-    """Weigh by the distance to a worker who guesses; worse workers have no weight.
+    """Weight by the distance to a worker who guesses; worse workers have no weight.
 
     For similarities it is the mean similarity.
 
@@ -310,7 +310,7 @@ class PTD(Method):
     per_pair: bool = flag(False)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by disparity."""
+        """Compute weights from disparities."""
         disparity = Peers(run, per_pair=self.per_pair).unweighted.mean
         weight = weigh_faults(disparity, self.weighting, run.encoding.noise)
         return Fit(disparity=disparity, fault=disparity, weight=weight)
@@ -318,9 +318,9 @@ class PTD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class PTDAK(Method):
-    """Proximity with the fault behind the disparity, and the weights that are best under the noise of the domain.
+    """Proximity with faults estimated from the disparity, and optimal weights under a noise model.
 
-    The options belong to the noise: `allalike.noise.Gaussian` for numbers (``ridge``, the paper's lambda, and
+    The options belong to the noise model: `allalike.noise.Gaussian` for numbers (``ridge``, the paper's lambda, and
     ``nonpositive``), `allalike.noise.OneCoin` for classes (``mu`` and ``transform``).
 
     >>> import allalike
@@ -339,11 +339,11 @@ class PTDAK(Method):
     per_pair: bool = flag(False)
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for a noise under which faults can be estimated."""
+        """Return whether the label type has a noise model."""
         return labels.noise.estimates_fault
 
     def fit(self, run: Run) -> Fit:
-        """Estimate faults, and weigh by them."""
+        """Estimate faults and weights."""
         model = self._model(run.encoding)
         sums = Peers(run, per_pair=self.per_pair).unweighted
         fault = model.fault(sums.mean, sums.mubar)
@@ -362,7 +362,7 @@ class PTDAK(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class IPTD(Method):
-    """Proximity, iterated: the distance to the others counts by their weights, round by round.
+    """Iterated proximity: the distances to the others are weighted, round by round.
 
     omega^0 = 1; pi^t_i is the average distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t.
     The rounds end when omega changes by less than ``tol``, relative to its norm; two rounds give almost everything.
@@ -371,7 +371,7 @@ class IPTD(Method):
     Parameters
     ----------
     max_iter, tol
-        When the rounds end.
+        Maximum number of rounds, and the relative change of the weights at which they end.
     average
         Whether to divide by the weight of the others, as the paper's text says, or not, as its Algorithm 2 does.
     weighting
@@ -395,7 +395,7 @@ class IPTD(Method):
     per_pair: bool = flag(False)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by weighted disparity, round by round."""
+        """Compute weights from weighted disparities, round by round."""
         model, peers = run.encoding.noise, Peers(run, per_pair=self.per_pair)
         measure = peers.weighted if self.average and self.weighting != "printed" else peers.summed
 
@@ -409,7 +409,7 @@ class IPTD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class DTD(Method):
-    """Distance to the unweighted aggregate: the fastest, and only as good as that aggregate.
+    """Distance to the unweighted aggregate: the fastest method, and only as good as that aggregate.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ class DTD(Method):
     rounds: int = whole(1, least=1)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by the distance to the aggregate."""
+        """Compute weights from the distances to the aggregate."""
         model, peers = run.encoding.noise, Peers(run)
         inverse = (self.weighting or model.weighting) == "inverse"
         weight = np.ones(len(run.workers))
@@ -446,7 +446,7 @@ class DTD(Method):
 def smooth(loss: Floats, answers: Floats) -> Floats:
     """Return mean losses per answer, with half an answer of the crowd's mean loss added to an exact zero.
 
-    No error in a few answers does not show that a worker never errs.
+    A few answers without an error do not show that a worker never errs.
 
     >>> import numpy as np
     >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]))
@@ -457,7 +457,7 @@ def smooth(loss: Floats, answers: Floats) -> Floats:
 
 
 def loss_sums(block: Block, weights: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Floats]:
-    """Add up, per worker, the distance to the task's own weighted aggregate, where it is known, and her answers there.
+    """Add up, per worker, the known distances to the weighted aggregate of each task, and the answers there.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.0), ("bob", 1, 4.0)], domain="real"))

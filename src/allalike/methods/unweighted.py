@@ -1,11 +1,11 @@
-"""UA: everyone counts the same. What every other method is compared with.
+"""UA: equal weights, the baseline of every other method.
 
     w_i = 1 / n   for n workers
 
-With it a truth is the plain vote, mean, median, medoid or whatever else the domain's rule is. By Condorcet's theorem
-(1785) a vote on two classes is right the more surely the more workers there are, if each is right more often than not
-and errs by herself. It works where workers are equally good, where there are two or three of them, and where there are
-so few tasks that nobody can be told from anybody. It fails where a few know and many guess, or where some copy.
+The label is the majority vote, mean, median, medoid or another rule of the label type. By Condorcet's theorem (1785) a
+vote on two classes becomes more accurate with every worker, if each is right more often than not and errs
+independently. It works where workers are equally good, where there are two or three of them, and where too few tasks
+tell them apart. It fails where a few know and many guess, or where some copy.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ class UA(Method):
     summary: ClassVar[str] = "unweighted aggregation: everyone counts the same"
 
     def fit(self, run: Run) -> Fit:
-        """Give everyone the same weight."""
+        """Return equal weights."""
         disparity = Peers(run).unweighted.mean
         return Fit(disparity=disparity, fault=disparity, weight=equal_weights(len(run.workers)))

@@ -57,7 +57,7 @@ from allalike.panels.verdicts import (
     sample_block,
 )
 from allalike.readers import ReadOptions, Scan, check_read_options
-from allalike.result.prices import find_prices, read_prices
+from allalike.result.plan import find_prices, read_prices
 from allalike.result.result import Result
 from allalike.result.summaries import describe_confidence as summarise_confidence
 from allalike.result.summaries import find_truths

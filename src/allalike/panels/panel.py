@@ -26,10 +26,9 @@ from allalike.panels.verdicts import Statistics
 from allalike.report.material import Material
 from allalike.result.messages import Remark
 from allalike.result.result import Result
-from allalike.result.saving import SavedAs, save_result, write_page
+from allalike.result.saving import REPORT, SavedAs, save_result, write_page
 from allalike.result.summary import Summary, name_schema
 from allalike.result.tables import trust_columns, truth_columns, worker_columns
-from allalike.result.targets import REPORT
 
 Columns = Mapping[str, Values | Array]
 _LIMITS = ("ci_low", "ci_high")

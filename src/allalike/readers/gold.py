@@ -18,7 +18,7 @@ from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, join_values
 from allalike.domains.spelling import match_key
-from allalike.errors import ColumnError, GoldError, InputError, OptionError
+from allalike.errors import ColumnError, GoldError, InputError, OptionError, Proposal
 from allalike.readers.column_names import COLUMN, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.reshaping.columns import combine, has_fields
@@ -184,7 +184,7 @@ def _of_table(
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            **({"gold_columns": right} if {*_ROLES} <= {*right} else {}),
+            proposals=[Proposal({"gold_columns": right})] if {*_ROLES} <= {*right} else [],
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]

@@ -214,18 +214,13 @@ class Scan(Files):
 
     def _note(self, table: Source, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
         """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
-        columns = {role: name for role, name in guessed.items() if role != "layout"}
-        found: dict[str, Any] = {"columns": columns} if columns else {}
-        found |= {"layout": guessed["layout"]} if "layout" in guessed else {}
-        known = table.domain
-        if not isinstance(known, str):
-            known = "" if known.record else spell_domain(known)
-        found |= {**table.guessed, **({"domain": known} if known and self.domain is None else {})}
-        careless = {who: list(why) for who, why in table.careless.items()}
-        more: dict[str, Any] = {"remarks": list(table.remarks), "samples": list(table.samples), "careless": careless}
-        more["gold_column"] = _find_gold(table, picked)
-        silent = {} if table.silent is None else {"silent": table.silent}
-        return {"guessed": found, **{name: fact for name, fact in more.items() if fact}, **silent}
+        found: dict[str, Any] = {"columns": dict(guessed)} if guessed else {}
+        found |= {name: value for name, value in table.guessed.items() if name != "layout" or self.layout is None}
+        known = table.domain if isinstance(table.domain, str) or table.domain.record else spell_domain(table.domain)
+        if known and isinstance(known, str) and self.domain is None:
+            found["domain"] = known
+        notes = {"remarks": list(table.remarks), **table.notes, "gold_column": _find_gold(table, picked)}
+        return {"guessed": found, **{name: note for name, note in notes.items() if note or name == "silent"}}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
         """Return answers one by one, where one stands for several."""
@@ -250,7 +245,7 @@ class Scan(Files):
 
     def _check_tool(self, table: Source) -> None:
         """Refuse options of exports and of matrices for other sources."""
-        if self.layout is not None and not table.layout:
+        if self.layout is not None and "layout" not in table.guessed:
             raise OptionError(f"The layout {self.layout} is that of masks, but {table.where} is no folder of them.")
         if "tool" in table.guessed or self.tool not in (None, PLAIN):
             return
@@ -274,12 +269,10 @@ class Scan(Files):
     def opened(self, look_up: LookUp | None = None) -> tuple[Source, dict[str, str], dict[str, str]]:
         """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
         rows = self.source
-        if frames.is_matrix(rows) or frames.find_matrix(rows) is not None:
-            from allalike.readers.formats.matrices import holds_rows, open_matrix
-
-            if self.wide is not None or not holds_rows(rows):
-                return open_matrix(rows, self.wide), _OWN_NAMES, {}
-            rows = rows.tolist()
+        if (matrix := frames.find_matrix(rows)) is not None:
+            if self.wide is not None or not frames.holds_rows(matrix):
+                return frames.open_matrix(matrix, self.wide), _OWN_NAMES, {}
+            rows = matrix.tolist()
         if frames.is_rows(rows):
             table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
             parts = self.duplicates == SET
@@ -295,11 +288,10 @@ class Scan(Files):
             columns = {**columns, "label": made}
         found = find_roles(table, columns, frozenset(table.na or ()))
         kind = found.table.levels.get(found.picked["label"], found.table.domain)
-        layout = {"layout": found.table.layout} if found.table.layout and self.layout is None else {}
         table = replace(found.table, na=table.na, domain=kind)
         for step in LATER_STEPS:
             table = step(table, found.picked, self.domain, self.duplicates)
-        return table, found.picked, {**found.guessed, **layout}
+        return table, found.picked, found.guessed
 
     def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
         """Find the columns of worker, task and label of a table; return also what was guessed."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.reliability.agreement import measure_scales
-from allalike.result.flags import list_reasons
+from allalike.result.quality import list_reasons
 from allalike.result.summary import Summary
 from allalike.result.tables import worker_columns
 

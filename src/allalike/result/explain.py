@@ -39,8 +39,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
-from allalike.result.flags import find_constant_workers
-from allalike.result.quality import rate_disagreement
+from allalike.result.quality import find_constant_workers, rate_disagreement
 from allalike.result.summaries import find_truths, find_worse
 from allalike.result.tables import ERRORS, sureness, trust_columns, worker_columns
 

@@ -15,15 +15,13 @@ from allalike._core.options import check_number
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 from allalike.frames import Frame, Framed
 from allalike.methods.auto.next_labels import rank_tasks
-from allalike.result.flags import flag_columns
 from allalike.result.messages import list_all_notes
-from allalike.result.quality import bias_columns, rate_workers
-from allalike.result.saved import SavedAs
-from allalike.result.saving import save_result, write_page
+from allalike.result.quality import bias_columns, flag_columns, rate_workers
+from allalike.result.saved import Call, SavedAs
+from allalike.result.saving import REPORT, list_output, save_result, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.summary import Summary
 from allalike.result.tables import find_curve, list_first, next_columns, result_html, result_text, truth_columns
-from allalike.result.targets import REPORT, list_output
 
 if TYPE_CHECKING:
     import os
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
     from allalike.report.plot import Plots
-    from allalike.result.call import Call
     from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 

@@ -23,9 +23,8 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
-from allalike._core.system.files import is_link
+from allalike._core.system.files import UNFINISHED, is_link
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.output import UNFINISHED
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, History
@@ -47,14 +46,13 @@ from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS
 from allalike.readers import READ_OPTIONS, Scan, find_unusual
 from allalike.readers.gold import is_written, read_label_map
-from allalike.result.summary import Changes, SavedGeneration, Section, Summary
+from allalike.result.summary import Section, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from allalike.engines import Run
+    from allalike.engines import Engine, Run
     from allalike.methods import Method
-    from allalike.result.call import Call
 
 STATE = "details/state"
 SUMMARY = "summary.json"
@@ -62,7 +60,7 @@ FORMAT = 4
 _INDEX = "call.json"
 _ROLES = ("worker", "task", "label")
 _PACKED = 10  # answers take so many times as many bytes as text, about
-_NO_COUNTS = {"answers": 0, "workers": 0, "tasks": 0, "domain": {"name": ""}}
+_NO_COUNTS = {"answers": 0, "workers": 0, "tasks": 0}
 _NEVER_KEPT = ("query", "table")  # they name what to read; a stranger's query is not run
 
 
@@ -94,14 +92,6 @@ class _Recognised(Section):
     gold: dict[str, int] = {}
 
 
-class _Domain(Section):
-    """The label type."""
-
-    name: str
-    rule: str = ""
-    distance: str = ""
-
-
 class _Method(Section):
     """The method."""
 
@@ -109,12 +99,12 @@ class _Method(Section):
     options: dict[str, Any]
 
 
-class _Settings(Section, forbid_unknown_fields=True):
+class _Settings(Section, forbid_unknown_fields=True, omit_defaults=True):
     """How labels are estimated."""
 
     seed: int
     ties: str
-    min_confidence: float = 0.0
+    min_confidence: float | None = None
 
 
 class SavedAs(Section):
@@ -132,7 +122,7 @@ class _KeptCall(Section, kw_only=True):
 
     format: int
     answers: tuple[int, int, int]
-    domain: _Domain
+    domain: dict[str, Any]
     method: _Method
     settings: _Settings
     read: _ReadOptions
@@ -140,10 +130,37 @@ class _KeptCall(Section, kw_only=True):
     gold_map: str | tuple[tuple[str | int | float, str | int | float], ...] | None
     per_task: bool
     notes: dict[str, Any]
-    generations: tuple[SavedGeneration, ...]
+    generations: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
-    changes: Changes | None
+    changes: dict[str, Any] | None
     saved: SavedAs | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """The call that made a result: what `update` and `load` need to repeat it with the same or more answers.
+
+    Settings are seed, ties and min_confidence as in the summary; ``generations`` are the times when results were saved,
+    with the numbers of answers, workers, tasks and changed labels.
+    """
+
+    run: Run
+    engine: Engine
+    method: Method
+    settings: Mapping[str, Any]
+    read: Scan
+    gold: Gold | None = None
+    gold_map: Any = None
+    history: History | None = None
+    generations: tuple[Mapping[str, Any], ...] = ()
+
+    def dated(self, when: str, turned: int | None = None) -> Call:
+        """Return the call with one more generation, unless the last one has the same answers."""
+        run = self.run
+        now = {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
+        if self.generations and now.items() <= self.generations[-1].items():
+            return self
+        return replace(self, generations=(*self.generations, {"when": when, **now, "turned": turned}))
 
 
 # Checks of the files of a saved result, before any of them is opened.
@@ -350,11 +367,10 @@ def _read_whole(paths: Sequence[Path], names: Sequence[str]) -> list[Column]:
 
 @dataclass(frozen=True)
 class SavedCall:
-    """The call that made a saved result, validated; ``facts`` is the same as a dictionary."""
+    """A saved result: the call that made it, validated, and the answers, gold labels and history beside it."""
 
     folder: Path
     kept: _KeptCall
-    facts: Mapping[str, Any]
     method: Method
     read: Scan
     answers: StoredAnswers
@@ -362,10 +378,16 @@ class SavedCall:
     history: History | None
     digest: str
 
-    @property
-    def gold_map(self) -> Any:
-        """What gold labels mean: a mapping, or a text such as ``+1``; never the name of a file."""
-        return dict(self.kept.gold_map) if isinstance(self.kept.gold_map, tuple) else self.kept.gold_map
+    def call(self, run: Run, engine: Engine) -> Call:
+        """Return the call, with the answers on an engine."""
+        settings, gold_map = {"engine": engine.name, **msgspec.to_builtins(self.kept.settings)}, self.kept.gold_map
+        more = (
+            self.gold,
+            dict(gold_map) if isinstance(gold_map, tuple) else gold_map,
+            self.history,
+            self.kept.generations,
+        )
+        return Call(run, engine, self.method, settings, self.read, *more)
 
 
 def read_call(folder: Path) -> SavedCall:
@@ -411,8 +433,10 @@ def _refuse(folder: Path) -> AllalikeError:
 def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     try:
         kept = _KeptCall.from_dict(facts)
-        Summary.from_dict({**_NO_COUNTS, **kept.notes})
-        _Recognised.from_dict(kept.notes)
+        domain = {name: kept.domain.get(name, "") for name in ("name", "rule", "distance")}
+        more = {"domain": domain, "changes": kept.changes, "generations": kept.generations}
+        Summary.from_dict({**_NO_COUNTS, **kept.notes, **more})
+        guessed = _Recognised.from_dict(kept.notes).guessed
     except msgspec.ValidationError as error:
         raise InputError(
             f"{place / _INDEX} is not what allalike saves: {error}. Nothing that it names is opened."
@@ -420,17 +444,14 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
         ) from None
     if kept.gold_map == () or (isinstance(kept.gold_map, str) and not is_written(kept.gold_map)):
         raise ValueError("a gold map that names a file")
-    domain = read_domain(facts["domain"])
-    options = {name: _as_tuple(value) for name, value in facts["method"]["options"].items()}
-    how: dict[str, Any] = {name: _as_tuple(value) for name, value in facts["read"].items()}
-    if "label_map" in how:
-        how["label_map"] = dict(how["label_map"])
-    read = Scan(source=None, **{**how, "columns": dict(how.get("columns", {}))})
-    guessed = facts["notes"].get("guessed", {})
-    if guessed.get("columns") and not set(guessed) - {"columns", "domain", "engine"}:
-        read = replace(read, columns={**guessed["columns"], **read.columns})
+    how = {**msgspec.structs.asdict(kept.read), "label_map": dict(kept.read.label_map) or None}
+    if not set(guessed) - {"columns", "domain", "engine"}:
+        how["columns"] = {**kept.notes.get("guessed", {}).get("columns", {}), **kept.read.columns}
+    read = Scan(source=None, **find_unusual(how))
     duplicates = "first" if read.kept_duplicates in ("last", "error") else read.kept_duplicates
-    answers = StoredAnswers(source=None, stored=_find(place, "answers"), domain=domain, duplicates=duplicates)
+    answers = StoredAnswers(
+        source=None, stored=_find(place, "answers"), domain=_read_domain(kept.domain), duplicates=duplicates
+    )
     gold = history = None
     if kept.gold is not None:
         task, label = _read_whole(_find(place, "gold"), ("task", "label"))
@@ -439,8 +460,8 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     if name_files(place, "history"):
         worker, number, fault = _read_whole(_find(place, "history"), ("worker", "answers", "fault"))
         history = History.of(column_values(worker).tolist(), number.numbers, fault.numbers)
-    method = METHODS[kept.method.name](**options)
-    return SavedCall(place.parents[1], kept, facts, method, read, answers, gold, history, digest)
+    method = METHODS[kept.method.name](**_as_tuples(kept.method.options))
+    return SavedCall(place.parents[1], kept, method, read, answers, gold, history, digest)
 
 
 def _find(place: Path, name: str) -> tuple[Path, ...]:
@@ -449,13 +470,14 @@ def _find(place: Path, name: str) -> tuple[Path, ...]:
     raise InputError(f"{place} has no file {name}-1.parquet. {_propose_save(place.parents[1])}")
 
 
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
 
 
-def read_domain(written: Mapping[str, Any]) -> Domain:
+def _read_domain(written: Mapping[str, Any]) -> Domain:
     """Return the domain that was written."""
-    options = {name: _as_tuple(value) for name, value in written.items() if name != "name"}
+    options = _as_tuples(written)
+    name = options.pop("name")
     if "fields" in options:
-        options["fields"] = [(name, kind and read_domain(kind)) for name, kind in options["fields"]]
-    return DOMAINS[written["name"]](**options)
+        options["fields"] = [(field, kind and _read_domain(kind)) for field, kind in options["fields"]]
+    return DOMAINS[name](**options)

@@ -35,7 +35,7 @@ from urllib.parse import parse_qs, unquote
 from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, OptionError
 from allalike.report.page import make_template, read_asset
-from allalike.result.targets import REPORT
+from allalike.result.saving import REPORT
 from allalike.serve.session import RefusalError, Session
 
 PAGE_POLICY = (

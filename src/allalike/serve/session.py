@@ -25,8 +25,8 @@ from allalike.errors import AllalikeError, InputError, OptionError
 from allalike.result.commands import complete_words
 from allalike.result.messages import list_facts
 from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
+from allalike.result.saving import REPORT, list_saved
 from allalike.result.summary import Summary
-from allalike.result.targets import REPORT, list_saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

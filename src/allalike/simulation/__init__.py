@@ -1,4 +1,4 @@
-"""Simulation: crowds whose truth and whose faults are known."""
+"""Simulation: crowds with known labels and known errors."""
 
 from allalike.simulation.models import Model
 from allalike.simulation.paper import CROWDS, MODELS, as_model

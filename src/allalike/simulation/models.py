@@ -28,11 +28,11 @@ Parameters = dict[str, "Floats"]
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Options, ABC):
-    """A kind of crowd: it draws truths, workers, and an answer of a worker to a task.
+    """A kind of crowd: it samples labels, workers, and the answer of a worker to a task.
 
-    The parameters of a worker are what her population gives her, such as a standard deviation; her fault is the
-    distance to the truth that follows from them. `usual_tasks` is how many tasks are drawn unless asked otherwise, and
-    `pictures` tells whether labels are image files.
+    The parameters of a worker, such as a standard deviation, are sampled from the population; the fault is the mean
+    distance to the true label that follows from them. `usual_tasks` is the default number of tasks, and `pictures`
+    whether labels are image files.
     """
 
     name: ClassVar[str]
@@ -44,45 +44,45 @@ class Model(Options, ABC):
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """The kind of label."""
+        """The label type."""
 
     @property
     def flag(self) -> str:
-        """The kind of label, as ``--domain`` takes it."""
+        """The label type, as in ``--domain``."""
         return self.domain.name
 
     @property
     def size(self) -> int:
-        """How many values a label has."""
+        """The number of values of a label."""
         return 1
 
     @property
     def encoding(self) -> Encoding:
-        """The encoding of all labels that can be drawn, of which the drawn labels are codes."""
+        """The encoding of all possible labels; sampled labels are its codes."""
         return self.domain.learn(Column("label", []))
 
     @abstractmethod
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Draw the truth of each task."""
+        """Sample the true label of each task."""
 
     @abstractmethod
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw the parameters of each worker."""
+        """Sample the parameters of each worker."""
 
     @abstractmethod
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Draw one answer for each truth, by a worker with these parameters."""
+        """Sample one answer for each true label, by a worker with these parameters."""
 
     @abstractmethod
     def faults(self, parameters: Parameters) -> Floats:
-        """Return how far from the truth each worker is on average."""
+        """Return the mean distance of each worker to the truth."""
 
     def column(self, labels: Array) -> Any:
-        """Return labels as a table holds them."""
+        """Return labels as in a table."""
         return arrow_of(labels)
 
     def draw(self, population: Population | str, workers: int, rng: np.random.Generator) -> Floats:
-        """Draw from a population."""
+        """Sample from a population."""
         return as_population(population).draw(workers, rng)
 
 
@@ -105,7 +105,7 @@ def check_within(values: Any, most: float, what: str) -> Floats:
 
 
 def id_column(letter: str, number: int) -> pa.Array:
-    """Number ids from 1, all of the same length, so that their order is that of the numbers.
+    """Number ids from 1, all of the same length, so that they sort like the numbers.
 
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']
@@ -115,7 +115,7 @@ def id_column(letter: str, number: int) -> pa.Array:
 
 
 def item_names(items: int) -> list[str]:
-    """Name items by letters, or where these are too few by numbers.
+    """Name items by letters, or by numbers if there are too many.
 
     >>> item_names(3), item_names(27)[-1]
     (['a', 'b', 'c'], 'i27')
@@ -124,7 +124,7 @@ def item_names(items: int) -> list[str]:
 
 
 def interval_column(labels: Array) -> pa.Array:
-    """Write sets of intervals as JSON; those that hold nothing are left out.
+    """Write sets of intervals as JSON; empty ones are left out.
 
     >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
     ['[[3, 7], [10, 12]]', '[]']
@@ -141,12 +141,12 @@ def interval_column(labels: Array) -> pa.Array:
     return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
 
 
-# Classes that workers mistake for each other, with one probability or with two.
+# Classes that workers mistake for each other, with one probability or two.
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoinModel(Model):
-    """Classes, as many of each as possible alike, that each worker mistakes with a probability of her own.
+    """Classes of about equal size, which each worker mistakes with an individual probability.
 
     >>> from allalike.simulation import simulate
     >>> drawn = simulate(OneCoinModel(classes=3, population="fixed(values=0)"), workers=1, tasks=6, seed=1).drawn
@@ -165,12 +165,12 @@ class OneCoinModel(Model):
 
     @property
     def flag(self) -> str:
-        """Classes, and how many."""
+        """Classes, and their number."""
         return f"categorical(classes={self.classes})"
 
     @property
     def encoding(self) -> Encoding:
-        """Know all classes, be they answered or not."""
+        """The encoding of all classes."""
         return self.domain.learn(Column("label", arrow_of(np.arange(self.classes))))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
@@ -178,11 +178,11 @@ class OneCoinModel(Model):
         return rng.permutation(np.arange(tasks) % self.classes)
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw a probability of error."""
+        """Sample a probability of error."""
         return {"error": check_within(self.draw(self.population, workers, rng), 1, "The error of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Err with the given probability, and then take any other class."""
+        """Err with the given probability, with any other class."""
         wrong = rng.random(len(truth)) < parameters["error"]
         return np.asarray((truth + wrong * rng.integers(1, self.classes, len(truth))) % self.classes)
 
@@ -193,7 +193,7 @@ class OneCoinModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoCoinModel(OneCoinModel):
-    """Classes 0 and 1, one of which workers mistake more often than the other.
+    """Classes 0 and 1, with different probabilities of error.
 
     >>> from allalike.simulation import simulate
     >>> simulate(TwoCoinModel(population="fixed(values=0.1)", misses="fixed(values=0.5)"), workers=1, tasks=4).faults
@@ -215,19 +215,19 @@ class TwoCoinModel(OneCoinModel):
         return rng.permutation((np.arange(tasks) < round(self.prevalence * tasks)).astype(np.int64))
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw two probabilities of error."""
+        """Sample two probabilities of error."""
         pairs = {"false_alarm": self.population, "miss": self.misses}
         return {
             name: check_within(self.draw(p, workers, rng), 1, f"The {name} of a worker") for name, p in pairs.items()
         }
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Err with the probability that belongs to the true class."""
+        """Err with the probability of the true class."""
         wrong = rng.random(len(truth)) < np.where(truth == 1, parameters["miss"], parameters["false_alarm"])
         return np.where(wrong, 1 - truth, truth)
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the probability of error in a task of which nothing is known."""
+        """Return the mean probability of error over tasks."""
         return (1 - self.prevalence) * parameters["false_alarm"] + self.prevalence * parameters["miss"]
 
 
@@ -236,7 +236,7 @@ class TwoCoinModel(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianModel(Model):
-    """Numbers that are answered with Gaussian errors.
+    """Numbers with Gaussian errors of the answers.
 
     >>> from allalike.simulation import simulate
     >>> simulate(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
@@ -256,11 +256,11 @@ class GaussianModel(Model):
         return Real()
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Draw numbers around 0."""
+        """Sample numbers around 0."""
         return rng.normal(0, self.spread, tasks)
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw a standard deviation and a bias."""
+        """Sample a standard deviation and a bias."""
         drawn = check_within(self.draw(self.population, workers, rng), np.inf, f"The {self.reading} of a worker")
         sd = drawn if self.reading == "sd" else np.sqrt(drawn)
         return {"sd": sd, "bias": self.draw(self.bias, workers, rng)}
@@ -274,7 +274,7 @@ class GaussianModel(Model):
         return parameters["sd"] ** 2 + parameters["bias"] ** 2
 
 
-# Rankings that scatter around the truth: the further, the less likely.
+# Rankings that scatter around the truth: the farther, the less likely.
 #
 # A ranking with K pairs in the wrong order has a probability proportional to phi^K (Mallows 1957): phi = 0 is the
 # truth itself, phi = 1 any order alike. Repeated insertion draws such a ranking exactly (Doignon, Pekec and
@@ -286,7 +286,7 @@ class GaussianModel(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class MallowsModel(Model):
-    """Orders of some items, around which workers' rankings scatter.
+    """Orders of some items; the workers' rankings scatter around them.
 
     >>> from allalike.simulation import simulate
     >>> simulate(MallowsModel(items=4), workers=3, tasks=1).answers.n_answers
@@ -315,7 +315,7 @@ class MallowsModel(Model):
 
     @property
     def encoding(self) -> Encoding:
-        """Know the items."""
+        """The encoding of the items."""
         return self.domain.learn(Column("label", [item_names(self.items)]))
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
@@ -323,7 +323,7 @@ class MallowsModel(Model):
         return rng.permuted(np.tile(np.arange(self.items, dtype=np.int16), (tasks, 1)), axis=1)
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw Mallows' phi."""
+        """Sample Mallows' phi."""
         return {"phi": check_within(self.draw(self.population, workers, rng), 1, "The phi of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
@@ -355,23 +355,23 @@ class MallowsModel(Model):
         return pc.binary_join(pa.ListArray.from_arrays(starts, names), ">").cast("large_string")
 
 
-# Models whose answers cover something: intervals of a line, or pixels of a picture.
+# Models of areas: intervals of a line, or pixels of a picture.
 
 
-_GRID, _TRIALS = 24, 100  # for how many shifts a fault is measured, and in how many tasks
+_GRID, _TRIALS = 24, 100  # shifts for which a fault is measured, and tasks for each
 _MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape(Model):
-    """A model that moves what the truth covers; how far that is from the truth is measured in tasks of its own."""
+    """A model that moves the covered area; its distance to the truth is measured on separate tasks."""
 
     @abstractmethod
     def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Return the Jaccard distance of each answer to its truth."""
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Draw how far a worker's bounds are off."""
+        """Sample the shift of a worker's bounds."""
         return {"shift": check_within(self.draw(self.population, workers, rng), np.inf, "The shift of a worker")}
 
     def faults(self, parameters: Parameters) -> Floats:
@@ -389,7 +389,7 @@ class _Shape(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalModel(_Shape):
-    """Sets of intervals between whole numbers, whose bounds workers move.
+    """Sets of intervals between whole numbers; workers move their bounds.
 
     >>> from allalike.simulation import simulate
     >>> simulate(IntervalModel(intervals=2), workers=2, tasks=2).truth["label"].tolist()
@@ -419,13 +419,13 @@ class IntervalModel(_Shape):
         return 2 * self.intervals
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Draw different bounds, in order."""
+        """Sample different bounds, in order."""
         bounds = 2 * self.intervals
         free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
         return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Move the bounds by Gaussian errors, put them in order, and forget some intervals."""
+        """Move the bounds by Gaussian errors, sort them, and drop some intervals."""
         shift = parameters["shift"][:, None, None]
         shape = np.broadcast_shapes(truth.shape, shift.shape)
         moved = np.rint(truth + shift * rng.standard_normal(shape)).clip(0, self.length).astype(np.int64)
@@ -446,7 +446,7 @@ class IntervalModel(_Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskModel(_Shape):
-    """Ellipses in pictures, whose outlines wobble.
+    """Ellipses in pictures with random outlines.
 
     >>> from allalike.simulation import simulate
     >>> simulate(MaskModel(height=32, width=40), workers=2, tasks=3).drawn.label.shape
@@ -474,7 +474,7 @@ class MaskModel(_Shape):
         return self.height * self.width
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Draw ellipses of any direction whose centre is near the middle."""
+        """Sample ellipses of any direction with a centre near the middle."""
         size = np.array([self.height, self.width])
         centre, radius = rng.uniform(0.35, 0.65, (tasks, 2)) * size, rng.uniform(0.15, 0.35, (tasks, 2)) * size.min()
         angle = rng.uniform(0, np.pi, tasks)[:, None, None]
@@ -488,7 +488,7 @@ class MaskModel(_Shape):
         return inside
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Move the outlines by a smooth random field, and turn some pixels over.
+        """Move the outlines by a smooth random field, and flip some pixels.
 
         A pixel belongs to the answer if its distance to the outline (positive inside) plus the field is positive. The
         field is Gaussian with the worker's shift as its standard deviation, everywhere: it is drawn on a coarse grid
@@ -512,16 +512,16 @@ class MaskModel(_Shape):
 
 
 def _unions(bounds: Array) -> lengths.Unions:
-    """Leave out the intervals that hold nothing."""
+    """Leave out empty intervals."""
     held = bounds[..., 1] > bounds[..., 0]
     first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
     return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
 
 
 def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:
-    """Return how deep inside the object each pixel of each mask lies, in pixels up to the outline; below 0 outside.
+    """Return the distance of each pixel to the outline, positive inside.
 
-    What lies behind the border is outside; a mask without an object stays without one.
+    Pixels beyond the border are outside; an empty mask stays empty.
     """
     depth, before = np.empty(pixels.shape), None
     for place in np.ndindex(pixels.shape[:-2]):

@@ -93,7 +93,7 @@ class RankingHS(MallowsModel):
     population: Population | str = "hammer-spammer(good=0.3, bad=0.99)"
 
 
-# The names of models, and what is short for them.
+# Names of models, and their short forms.
 
 
 CROWDS: dict[str, type[Model]] = {
@@ -105,9 +105,9 @@ MODELS: dict[str, type[Model]] = CROWDS | {
 
 
 def as_model(spec: Model | str) -> Model:
-    """Return a model, given itself or its name, with options in brackets if need be.
+    """Return a model, given itself or its name with options in brackets.
 
-    Words of a name may be left out or cut short where it stays clear which one is meant.
+    Words of a name may be left out or abbreviated if the name stays unique.
 
     >>> as_model("one-coin(classes=3)").classes, as_model("ranking-hs").name, as_model("k4").name
     (3, 'ranking SYN.HS', 'k=4 SYN')
@@ -122,7 +122,7 @@ def as_model(spec: Model | str) -> Model:
 
 
 def _full_name(name: str) -> str:
-    """Find the only model whose name has words that begin like these."""
+    """Return the only model whose name has words with these beginnings."""
     if name.casefold() in map(str.casefold, MODELS):
         return name
     asked = _words(name)

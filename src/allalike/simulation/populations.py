@@ -1,6 +1,6 @@
-"""Populations: distributions of the workers of a simulated crowd, each with a number that shows how good they are.
+"""Populations: distributions of the quality of simulated workers.
 
-What the number means is up to the model: a standard deviation, a probability of error, Mallows' phi.
+Its meaning depends on the model: a standard deviation, a probability of error, or Mallows' phi.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Seed: TypeAlias = "int | np.random.Generator"
 
 @dataclass(frozen=True, kw_only=True)
 class Population(Options, ABC):
-    """A distribution of workers: it draws a number for each."""
+    """A distribution of workers: it samples a number for each."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
 
     @abstractmethod
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
-        """Draw as many numbers as there are workers."""
+        """Sample one number per worker."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +78,11 @@ class Normal(Population):
         return np.clip(drawn, self.low, self.high)
 
     def _truncated(self, uniform: Floats) -> Floats:
-        """Turn uniform numbers into normal ones between the bounds, by the inverse of the distribution."""
+        """Turn uniform numbers into normal ones between the bounds, by the inverse distribution function."""
         from scipy import special
 
         low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
-        sign = (
-            -1.0 if low > 0 else 1.0
-        )  # far out on the right the distribution is 1 to all digits; on the left it is not
+        sign = -1.0 if low > 0 else 1.0  # far to the right the distribution is 1 to all digits; on the left it is not
         first, last = np.sort(special.ndtr(np.array([sign * low, sign * high])))
         if not last > first:
             raise OptionError(f"{self} has nothing between its bounds. Move them, or the mean.")
@@ -120,7 +118,7 @@ class HammerSpammer(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform(Population):
-    """All numbers between two bounds alike.
+    """A uniform distribution between two bounds.
 
     >>> Uniform(low=50, high=200).draw(3, seed=1).round(1)
     array([126.8, 192.6,  71.6])
@@ -149,7 +147,7 @@ def _numbers(values: Any, option: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed(Population):
-    """The same number for every worker, or some numbers that the workers take in turn.
+    """The same number for every worker, or several numbers in turn.
 
     >>> Fixed(values=(0.1, 0.1, 0.6)).draw(4)
     array([0.1, 0.1, 0.6, 0.1])
@@ -160,7 +158,7 @@ class Fixed(Population):
     values: float | tuple[float, ...] = option(0.3, _numbers)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
-        """Return as many numbers as there are workers; nothing is drawn."""
+        """Return one number per worker; nothing is sampled."""
         return np.resize(np.array(self.values, np.float64), workers)
 
 
@@ -194,7 +192,7 @@ def _check_bounds(low: Any, high: Any) -> None:
         raise OptionError(f"low is {low!r} and high is {high!r}. They must be numbers, the first below the second.")
 
 
-# Copiers: workers who take over the answers of another.
+# Copiers: workers who copy the answers of another.
 
 
 Numbers = npt.NDArray[np.integer]
@@ -202,7 +200,7 @@ Numbers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, kw_only=True)
 class Copiers(Options):
-    """Some workers who copy from others, who all answer for themselves.
+    """Workers who copy from others; the others answer independently.
 
     Parameters
     ----------
@@ -211,7 +209,7 @@ class Copiers(Options):
     fidelity
         Probability of copying an answer of the source; otherwise copiers answer independently.
     sources
-        From how many workers they copy; from any, each copier from one, if this is not given.
+        Number of workers from whom they copy; by default each copier copies from any worker.
 
     >>> import numpy as np
     >>> copiers = Copiers(number=2, sources=1)
@@ -245,9 +243,10 @@ class Copiers(Options):
     def copy(
         self, worker: Numbers, task: Numbers, label: Array, source: Numbers, seed: Seed = 0
     ) -> tuple[Array, Floats]:
-        """Return the answers with copies in place, and how likely each was to be one.
+        """Return the answers with copies in place, and the probability of each to be one.
 
-        The answers are sorted by task and worker, and none is there twice. Only what the source answered can be copied.
+        The answers are sorted by task and worker, without duplicates. Only tasks that the source answered can be
+        copied.
         """
         place = task.astype(np.int64) * len(source) + worker
         rows = np.flatnonzero(source[worker] >= 0)

@@ -1,7 +1,7 @@
-"""A simulated crowd: draw truths, workers and answers, in memory and in files.
+"""A simulated crowd: samples of labels, workers and answers, in memory and in files.
 
-Truths, workers, who is asked, answers and copies come from random streams of their own, so that a worker is the same
-whatever the number of tasks.
+Labels, workers, assignments, answers and copies have separate random streams, so that a worker is the same for any
+number of tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
 from allalike._core.masks import Mask, write_masks
 from allalike._core.options import check_number
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError, TooLargeError
 from allalike.simulation.models import id_column
@@ -81,7 +81,7 @@ def draw(
     copiers: Copiers | None = None,
     seed: int = 0,
 ) -> Drawn:
-    """Draw answers, as many to each task as asked for.
+    """Sample this many answers to each task.
 
     >>> np.bincount(draw(as_model("k=4 SYN"), workers=9, tasks=3, answers_per_task=2).task)
     array([2, 2, 2])
@@ -127,7 +127,7 @@ def _check_size(workers: int, answers: int, size: int) -> None:
 
 
 def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
-    """Draw which workers answer each task, in order."""
+    """Sample the workers who answer each task, in order."""
     if 2 * each <= workers:
         chosen = _subsets(workers, tasks, each, rng)
     else:
@@ -138,7 +138,7 @@ def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tup
 
 
 def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
-    """Draw different workers for each task, at most half of them: whoever is there already is drawn again."""
+    """Sample different workers for each task, at most half of them; duplicates are sampled again."""
     chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
     rows = np.arange(tasks)
     while len(rows):
@@ -156,7 +156,7 @@ def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> N
 def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
     """Let each function write its file or folder; those of one folder are put in place together.
 
-    Files that are there already are replaced only if they may be overwritten, and folders only if they are empty.
+    Existing files are replaced only with ``overwrite``, and folders only if they are empty.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -187,7 +187,7 @@ def _check_place(target: Path) -> None:
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns as CSV or Parquet, as the ending says.
+    """Write columns as CSV or Parquet, by the file ending.
 
     >>> import pyarrow as pa, tempfile
     >>> from pathlib import Path
@@ -208,7 +208,7 @@ def write_table(columns: Mapping[str, Any], path: Path) -> None:
 
 
 def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
-    """Write masks as image files, in one folder per task, and a manifest that says whose each of them is.
+    """Write masks as image files, in one folder per task, with a manifest of their workers.
 
     >>> import numpy as np, pyarrow as pa, tempfile
     >>> from pathlib import Path
@@ -260,13 +260,13 @@ class Simulated:
 
     @cached_property
     def answers(self) -> Answers:
-        """The answers, as `allalike.discover` takes them."""
+        """The answers, for `allalike.discover`."""
         worker, task, label = (Column(name, column) for name, column in self.columns().items())
         return Answers.of_columns(worker, task, label, self.model.domain, duplicates="error")
 
     @cached_property
     def truth(self) -> pd.DataFrame:
-        """One row per task: task, label. It is what ``gold`` takes."""
+        """One row per task: task, label. It can be passed as ``gold``."""
         return _frame(self._truth_columns())
 
     @cached_property
@@ -276,7 +276,7 @@ class Simulated:
 
     @cached_property
     def faults(self) -> dict[str, float]:
-        """The fault of each worker, as `allalike.OA` takes them: the mean distance to the truth."""
+        """The fault of each worker, for `allalike.OA`: the mean distance to the truth."""
         return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
 
     @cached_property
@@ -318,11 +318,10 @@ class Simulated:
         workers: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
     ) -> list[Path]:
-        """Write the answers, and where asked for the truth and the workers; return the paths.
+        """Write the answers and, on request, the truth and the workers; return the paths.
 
-        Tables are CSV or Parquet, as the ending says; masks, answers and truth alike, go to a new folder. Files that
-        are there already are replaced only if they may be overwritten. What goes into one folder is there whole or not
-        at all.
+        Tables are CSV or Parquet, by the file ending; masks go to a new folder. Existing files are replaced only with
+        ``overwrite``. The files of one folder are written atomically.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -355,7 +354,7 @@ def simulate(
     copiers: Copiers | None = None,
     seed: int = 0,
 ) -> Simulated:
-    """Draw a crowd whose truth and whose faults are known.
+    """Simulate a crowd with known labels and known errors.
 
     Parameters
     ----------
@@ -388,7 +387,7 @@ def _call(write: Callable[..., None], columns: Callable[[], dict[str, Any]], pat
 
 
 def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
-    """Return a path if its ending fits what is written there, and nothing else is."""
+    """Return a path if its ending fits its content, and no other file has it."""
     if is_table and path.suffix.lower() not in TABLES:
         raise OptionError(f"{path} must end in {' or '.join(TABLES)}.")
     if not is_table and path.suffix.lower() in TABLES:

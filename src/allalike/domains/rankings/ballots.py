@@ -10,7 +10,7 @@ the workers who compare a with b, and 0 where none does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,8 +21,9 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, s
 from allalike._core.columns.hashes import mix
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
+from allalike.distances.jaccard import ranges
 from allalike.domains.rankings.codes import TIED, Codes, pack
-from allalike.domains.rankings.positions import Sides, item_pairs
+from allalike.domains.rankings.positions import Orders
 from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
 
@@ -44,55 +45,44 @@ class Ranked(NamedTuple):
     equal: npt.NDArray[np.bool_] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """The tasks of a block that have the same number of items; `position` has a row per item, a column per answer."""
-
-    block: Block
-    tasks: npt.NDArray[np.intp]
-    rows: npt.NDArray[np.intp]
-    items: Array
-    position: Array
-    item_hash: npt.NDArray[np.uint64]
-
-    def cut(self) -> Iterator[Part]:
-        """Yield some tasks at a time, so that tables of their pairs of items stay small."""
-        n_tasks, q = self.items.shape
-        ends = np.append(0, np.cumsum(self.block.sizes))
-        for some in cut_tasks(n_tasks, q * q):
-            rows = slice(ends[some.start], ends[some.stop])
-            yield replace(
-                self,
-                block=self.block.pick(np.arange(some.start, some.stop), np.arange(rows.start, rows.stop)),
-                tasks=self.tasks[some],
-                rows=self.rows[rows],
-                items=self.items[some],
-                position=self.position[:, rows],
-            )
-
-
 @dataclass(frozen=True)
 class Parts:
-    """All tasks of a block: complete orders, grouped by their number of items, and those with ties or gaps."""
+    """All tasks of a block: complete orders, and those with ties or gaps; the tables of a part's tasks are small."""
 
-    parts: tuple[Part, ...]
-    loose: Comparisons | None
+    parts: tuple[Orders | Comparisons, ...]
     item_hash: npt.NDArray[np.uint64]
     keep_ties: bool
+
+
+def split_tasks(block: Block, n_items: Array, complete: Array) -> Iterator[tuple[int, bool, Array, Array]]:
+    """Yield some tasks at a time with equally many items: how many, whether complete, the tasks, and their answers."""
+    ends = block.starts + block.sizes
+    for whole in (True, False):
+        for q in np.unique(n_items[complete == whole]).tolist():
+            alike = np.flatnonzero((n_items == q) & (complete == whole))
+            for tasks in (alike[some] for some in cut_tasks(len(alike), q * q)):
+                yield q, whole, tasks, ranges(block.starts[tasks], ends[tasks])[1]
 
 
 @dataclass(frozen=True)
 class Ballots:
     """The rankings of some tasks, each of the same number of items, and the share of each answer."""
 
-    part: Part
+    part: Orders | Comparisons
     share: Floats
+    item_hash: npt.NDArray[np.uint64]
     ties: Ties
 
     @property
     def position(self) -> Array:
         """The place of each item (row) in each answer (column), from 0."""
-        return self.part.position
+        if isinstance(self.part, Orders):
+            return self.part.position
+        raise UnsupportedError(
+            "Plurality, veto, bucklin, stv and minimax count places, so every answer must rank all items of its task,"
+            " and none of them tied. Here some answers have ties or gaps. Take borda, copeland, maximin, schulze,"
+            " ranked pairs, kemeny, slater or bradley terry."
+        )
 
     @property
     def n_items(self) -> int:
@@ -102,7 +92,7 @@ class Ballots:
     @property
     def n_tasks(self) -> int:
         """The number of tasks."""
-        return self.part.block.n_tasks
+        return len(self.part.tasks)
 
     def weight_of(self, values: Array) -> Floats:
         """Sum, per task and item (row of values), one number per answer, times its share."""
@@ -110,29 +100,36 @@ class Ballots:
 
     def weight_at(self, values: Array) -> Floats:
         """Sum, per task and per number from 0 to q-1, the shares of the answers that have this number."""
-        place = self.part.block.to_answers(self.n_items * np.arange(self.n_tasks)) + values
+        place = self.n_items * self.part.block.task + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
+
+    @cached_property
+    def _tables(self) -> tuple[Floats, Floats, Floats]:
+        check_tables(self.n_items)
+        return self.part.prefer(self.share)
 
     @cached_property
     def before(self) -> Floats:
         """The paper's P: per task, the share that puts item a (row) before item b (column)."""
-        check_tables(self.n_items)
-        shares = np.zeros((self.n_tasks, self.n_items, self.n_items))
-        sides = Sides(self.part.block, self.share)
-        for a, others in item_pairs(self.n_items, len(self.share)):
-            sums, _ = sides.weigh(self.position[a] < self.position[others])
-            shares[:, others, a], shares[:, a, others] = sums.reshape(-1, self.n_tasks, 2).T
-        return shares
+        shares = self._tables[0]
+        before = 0.5 + (shares - shares.transpose(0, 2, 1)) / 2
+        before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
+        return before
 
     @property
     def wins(self) -> Floats:
-        """Per task and item, sum_b P(a, b) up to a constant: minus the mean position."""
-        return -self.weight_of(self.position)
+        """Per task and item, its mean share in the comparisons with others; of complete orders minus its position."""
+        if isinstance(self.part, Orders):
+            return -self.weight_of(self.position)
+        shares, totals, _ = self._tables
+        others = np.count_nonzero(totals > 0, axis=2)
+        sums = np.divide(shares, totals, out=np.zeros(shares.shape), where=totals > 0).sum(axis=2)
+        return np.where(others > 0, sums / np.maximum(others, 1), 0.5)
 
     @property
     def counts(self) -> Floats:
         """Per task, how often item a (row) was preferred to item b; an answer counts once if all weigh the same."""
-        return self.before * self.part.block.sizes[:, None, None]
+        return self._tables[2]
 
     @cached_property
     def margin(self) -> Floats:
@@ -144,7 +141,7 @@ class Ballots:
     def priority(self, tasks: Array) -> npt.NDArray[np.uint64]:
         """Return the priority of each item of these tasks in a draw; the smallest wins."""
         items = self.part.items[tasks]
-        return self.ties.priority(self.part.block.task_hash[tasks, None], self.part.item_hash[items], items)
+        return self.ties.priority(self.part.block.task_hash[tasks, None], self.item_hash[items], items)
 
     def by_score(self, score: Floats) -> Ranked:
         """Sort each task's items by score, the largest first, and draw among equals."""
@@ -161,83 +158,11 @@ class Ballots:
         return Ranked(order, drawn, equal)
 
 
-@dataclass(frozen=True)
-class PairBallots(Ballots):
-    """Answers with ties and gaps: tables of the pairs of items of each task."""
-
-    shares: Floats
-    totals: Floats
-    counted: Floats
-
-    @property
-    def position(self) -> Array:
-        raise UnsupportedError(
-            "Plurality, veto, bucklin, stv and minimax count places, so every answer must rank all items of its task,"
-            " and none of them tied. Here some answers have ties or gaps. Take borda, copeland, maximin, schulze,"
-            " ranked pairs, kemeny, slater or bradley terry."
-        )
-
-    @cached_property
-    def before(self) -> Floats:
-        before = 0.5 + (self.shares - self.shares.transpose(0, 2, 1)) / 2
-        before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
-        return before
-
-    @property
-    def wins(self) -> Floats:
-        compared = self.totals > 0
-        share = np.divide(self.shares, self.totals, out=np.zeros(self.shares.shape), where=compared)
-        others = compared.sum(axis=2)
-        return np.where(others > 0, share.sum(axis=2) / np.maximum(others, 1), 0.5)
-
-    @property
-    def counts(self) -> Floats:
-        return self.counted
-
-
 def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[Ballots]:
     """Yield the ballots of all tasks of a block that has its `Parts`."""
     weight, total = block.answer_weights(weights)
     share, parts = weight / block.to_answers(total), block[Parts]
-    for whole in parts.parts:
-        for part in whole.cut():
-            yield Ballots(part, share[part.rows], ties)
-    if parts.loose is not None:
-        yield from _list_pair_ballots(block, parts.loose, parts.item_hash, share[parts.loose.rows], ties)
-
-
-def _list_pair_ballots(
-    block: Block, loose: Comparisons, item_hash: npt.NDArray[np.uint64], share: Floats, ties: Ties
-) -> Iterator[Ballots]:
-    """Yield the ballots of tasks with ties and gaps, some with equally many items at a time."""
-    n_items, sizes, none = np.diff(loose.first), block.sizes[loose.tasks], np.empty(0, np.intp)
-    own = share[loose.answer]
-    often = own * loose.count * sizes[loose.pair_task][loose.pair]
-    totals = loose.per_pair(own)
-    wins, losses, won, lost = (
-        loose.per_pair(values * part) for values in (own, often) for part in (loose.share, 1 - loose.share)
-    )
-    for q in np.unique(n_items).tolist():
-        check_tables(q)
-        alike = np.flatnonzero(n_items == q)
-        for tasks in (alike[some] for some in cut_tasks(len(alike), q * q)):
-            number = np.full(len(n_items), -1)
-            number[tasks] = np.arange(len(tasks))
-            pairs = np.flatnonzero(number[loose.pair_task] >= 0)
-            task = number[loose.pair_task[pairs]]
-            a, b = (side[pairs] - loose.first[loose.pair_task[pairs]] for side in (loose.a, loose.b))
-            tables = np.zeros((3, len(tasks), q, q))
-            tables[:, task, a, b] = [wins[pairs], totals[pairs], won[pairs]]
-            tables[:, task, b, a] = [losses[pairs], totals[pairs], lost[pairs]]
-            part = Part(
-                block=replace(block.pick(loose.tasks[tasks], none), sizes=sizes[tasks]),
-                tasks=loose.tasks[tasks],
-                rows=none,
-                items=loose.items[loose.first[tasks][:, None] + np.arange(q)],
-                position=np.empty((q, 0), np.int8),
-                item_hash=item_hash,
-            )
-            yield PairBallots(part, np.empty(0), ties, *tables)
+    return (Ballots(part, share[part.rows], parts.item_hash, ties) for part in parts.parts)
 
 
 def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:

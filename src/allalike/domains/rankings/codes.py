@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,12 +77,6 @@ class Rankings(NamedTuple):
         return np.diff(np.append(self.starts, len(self.ranking)))
 
     @property
-    def n_pairs(self) -> npt.NDArray[np.int64]:
-        """The number of pairs of items of each label; those of several rankings count several times."""
-        n = self.lengths
-        return np.bincount(self.label[self.starts], n * (n - 1) // 2, self.n_labels).astype(np.int64)
-
-    @property
     def n_items(self) -> npt.NDArray[np.int64]:
         """The number of items of each label."""
         return np.bincount(self.label, minlength=self.n_labels)
@@ -98,11 +92,6 @@ class Rankings(NamedTuple):
         """Return the items of some labels that have q of them, one row per label."""
         dtype = np.min_scalar_type(-int(self.item.max(initial=0)) - 1)  # small numbers sort faster
         return self.item[labels[self.label]].astype(dtype).reshape(-1, q)
-
-    def keep(self, items: npt.NDArray[np.bool_]) -> Rankings:
-        """Return the rankings of some items only; labels keep their numbers."""
-        columns: list[Any] = [column[items] for column in self[1:]]
-        return Rankings(self.n_labels, *columns)
 
 
 def unpack(codes: Codes) -> Rankings:

@@ -15,7 +15,7 @@ that occur are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,10 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances.absolute import add_in_order
 from allalike.domains.rankings.codes import Codes, Rankings, unpack
+from allalike.domains.rankings.positions import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from allalike._core.blocks.matrices import MatrixSum
 
 _PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
 
@@ -42,6 +41,10 @@ class PairShares(NamedTuple):
     share: Floats
     times: Floats
 
+    def keys(self, width: int) -> npt.NDArray[np.int64]:
+        """Return a number for each label and pair, of fewer than ``width`` items."""
+        return np.asarray((self.label * width + self.a) * width + self.b)
+
 
 def share_pairs(rankings: Rankings) -> PairShares:
     """List the pairs of items of each label, each once.
@@ -52,64 +55,55 @@ def share_pairs(rankings: Rankings) -> PairShares:
     (array([1, 1, 2, 0]), array([2, 3, 3, 1]), array([1.   , 0.5  , 0.   , 0.667]), array([1., 1., 1., 3.]))
     """
     starts, lengths = rankings.starts, rankings.lengths
-    empty = np.empty(0, np.intp)
-    ahead, behind = [empty], [empty]
+    places = [np.empty((2, 0), np.intp)]
     for k in np.unique(lengths[lengths > 1]):
         place = starts[lengths == k][:, None] + np.arange(k)
-        i, j = np.triu_indices(int(k), 1)
-        ahead.append(place[:, i].ravel())
-        behind.append(place[:, j].ravel())
-    left, right = np.concatenate(ahead), np.concatenate(behind)
+        places.append(np.stack([place[:, side].ravel() for side in np.triu_indices(int(k), 1)]))
+    left, right = np.concatenate(places, axis=1)
     first, second = rankings.item[left], rankings.item[right]
     share = np.where(rankings.level[left] < rankings.level[right], 1.0, 0.5)
     share = np.where(first > second, 1.0 - share, share)
     label, a, b = rankings.label[left], np.minimum(first, second), np.maximum(first, second)
     order = np.lexsort((b, a, label))
     label, a, b, share = label[order], a[order], b[order], share[order]
-    new = np.append(True, (np.diff(label) != 0) | (np.diff(a) != 0) | (np.diff(b) != 0))[: len(label)]
-    begin = np.flatnonzero(new)
+    begin = np.flatnonzero(_changes(label, a, b))
     times = np.diff(np.append(begin, len(share))).astype(np.float64)
     mean = np.add.reduceat(share, begin) / times if len(begin) else share
     return PairShares(label[begin], a[begin], b[begin], mean, times)
 
 
-def _list_chunks(n_pairs: Array, *sides: Rankings) -> Iterator[list[PairShares]]:
-    """Yield the pairs of some labels at a time, of one side or of two, so that they fit in memory."""
-    chunk = np.cumsum(n_pairs) // _PAIRS_PER_CHUNK
-    for number in np.unique(chunk):
-        yield [share_pairs(side.keep(chunk[side.label] == number)) for side in sides]
+def _changes(*columns: Array) -> npt.NDArray[np.bool_]:
+    """Return which rows differ from the one before."""
+    return np.append(True, np.any([np.diff(column) != 0 for column in columns], axis=0))[: len(columns[0])]
 
 
 def distance(left: Codes, right: Codes) -> Floats:
     """Compare codes of rankings row by row; NaN where no pair of items is in both."""
-    one, other = unpack(left), unpack(right)
+    n_pairs = sum((len(code) // 4) ** 2 for code in (*left, *right)) // 2
+    parts = (np.array_split(side, 1 + n_pairs // _PAIRS_PER_CHUNK) for side in (left, right))
+    return np.concatenate([_compare(unpack(ours), unpack(theirs)) for ours, theirs in zip(*parts, strict=True)])
+
+
+def _compare(one: Rankings, other: Rankings) -> Floats:
     width = int(max(one.item.max(initial=0), other.item.max(initial=0))) + 1
-    n_met, missed = np.zeros((2, len(left)))
-    for ours, theirs in _list_chunks(one.n_pairs + other.n_pairs, one, other):
-        keys, others = ((pairs.label * width + pairs.a) * width + pairs.b for pairs in (ours, theirs))
-        _, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
-        n_met += sum_by(ours.label[i], np.ones(len(i)), len(left))
-        missed += sum_by(ours.label[i], np.abs(ours.share[i] - theirs.share[j]), len(left))
-    return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
+    ours, theirs = share_pairs(one), share_pairs(other)
+    _, i, j = np.intersect1d(ours.keys(width), theirs.keys(width), assume_unique=True, return_indices=True)
+    met = sum_by(ours.label[i], np.ones(len(i)), one.n_labels)
+    missed = sum_by(ours.label[i], np.abs(ours.share[i] - theirs.share[j]), one.n_labels)
+    return np.where(met > 0, missed / np.maximum(met, 1), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparisons:
-    """The comparisons in the answers to some tasks of a block, pair of items after pair.
+class Comparisons(Part):
+    """The comparisons in answers with ties and gaps, pair of items after pair.
 
-    A pair of items is like a task of its own, whose labels are shares: `block` holds these. Equal shares of a pair are
-    a level.
+    A pair of items is like a task of its own, whose labels are shares: `pairs` is a block of these. Items ``a`` and
+    ``b`` of a pair are numbered over all tasks. Equal shares of a pair are a level.
     """
 
-    tasks: npt.NDArray[np.intp]
-    rows: npt.NDArray[np.intp]
-    answer_task: npt.NDArray[np.intp]
-    items: npt.NDArray[np.int64]
-    first: npt.NDArray[np.intp]
-    pair_task: npt.NDArray[np.intp]
+    pairs: Block
     a: npt.NDArray[np.intp]
     b: npt.NDArray[np.intp]
-    block: Block
     answer: npt.NDArray[np.intp]
     count: Floats
     level: npt.NDArray[np.intp]
@@ -118,102 +112,89 @@ class Comparisons:
     unit: Floats
 
     @classmethod
-    def of(
-        cls, block: Block, tasks: npt.NDArray[np.intp], rows: npt.NDArray[np.intp], rankings: Rankings
-    ) -> Comparisons:
-        """Compare the items of some tasks of a block, given the rankings of their answers."""
-        answer_task = np.repeat(np.arange(len(tasks)), block.sizes[tasks])
+    def of(cls, n_items: int, rankings: Rankings, block: Block, **part: Any) -> Comparisons:
+        """Compare the items of some tasks, which have so many of them, given the rankings of their answers."""
+        task = block.task
         width = int(rankings.item.max(initial=0)) + 1
-        there, place = np.unique(answer_task[rankings.label] * width + rankings.item, return_inverse=True)
-        pairs = share_pairs(rankings._replace(item=place))
-        order = np.lexsort((pairs.share, pairs.b, pairs.a))  # which leaves labels in their order
-        answer, a, b, share = pairs.label[order], pairs.a[order], pairs.b[order], pairs.share[order]
-        new = np.append(True, (np.diff(a) != 0) | (np.diff(b) != 0))[: len(a)]
-        starts, rises = np.flatnonzero(new), new | np.append(True, np.diff(share) > 0)[: len(a)]
+        there, place = np.unique(task[rankings.label] * width + rankings.item, return_inverse=True)
+        shares = share_pairs(rankings._replace(item=place))
+        order = np.lexsort((shares.share, shares.b, shares.a))  # which leaves labels in their order
+        answer, a, b, share, count = (column[order] for column in shares)
+        new = _changes(a, b)
+        starts, rises = np.flatnonzero(new), new | _changes(share)
         level = np.cumsum(rises) - 1
-        n_pairs = sum_by(answer_task[answer], np.ones(len(answer)), len(tasks))
+        n_pairs = sum_by(task[answer], np.ones(len(answer)), block.n_tasks)
         return cls(
-            tasks=tasks,
-            rows=rows,
-            answer_task=answer_task,
-            items=there % width,
-            first=np.searchsorted(there // width, np.arange(len(tasks) + 1)),
-            pair_task=answer_task[answer[starts]],
+            **part,
+            block=block,
+            items=(there % width).reshape(-1, n_items),
             a=a[starts],
             b=b[starts],
-            block=Block(
+            pairs=replace(
+                block,
                 starts=starts,
                 sizes=np.diff(np.append(starts, len(a))),
-                worker=np.zeros(len(answer), np.intp),  # who may change: `add_pairs` looks them up
+                worker=np.zeros(len(answer), np.intp),  # who may change: `compare_pairs` looks them up
                 label=share,
-                workers=block.workers,
-                n_workers=block.n_workers,
                 task_hash=np.zeros(len(starts), np.uint64),
-                gold_task=np.empty(0, np.int64),
-                gold_label=share[:0],
             ),
             answer=answer,
-            count=pairs.times[order],
+            count=count,
             level=level,
             level_share=share[rises],
             n_levels=np.diff(np.append(level[starts], int(rises.sum()))),
-            unit=np.maximum(n_pairs / np.maximum(block.sizes[tasks], 1), 1e-300),
+            unit=np.maximum(n_pairs / np.maximum(block.sizes, 1), 1e-300),
         )
 
-    @property
-    def share(self) -> Floats:
-        """Of each comparison: the share for the first item of its pair."""
-        return self.block.label
-
-    @property
-    def pair(self) -> npt.NDArray[np.intp]:
-        """Of each comparison: its pair."""
-        return self.block.task
-
-    def per_pair(self, values: Floats) -> Floats:
+    def _per_pair(self, values: Floats) -> Floats:
         """Sum one number per comparison over those of each pair."""
-        return np.add.reduceat(values, self.block.starts) if len(values) else np.zeros(0)
+        return np.add.reduceat(values, self.pairs.starts) if len(values) else np.zeros(0)
 
-    def peer_distances(self, weights: Floats) -> tuple[Floats, Floats]:
+    def peer_distances(self, weight: Floats, _: object = None) -> tuple[Floats, Floats]:
         """Return, per answer, the weighted distance to its peers and their weight, given the weight of each answer."""
         if not len(self.answer):
             return np.zeros(len(self.rows)), np.zeros(len(self.rows))
-        weight = weights[self.answer]
-        at_level, total = sum_by(self.level, weight, len(self.level_share)), self.per_pair(weight)
-        distance = add_in_order(self.level_share, at_level, self.n_levels, total)[self.level]
-        others = np.maximum(total[self.pair] - weight, 0.0)
-        unit = self.unit[self.answer_task]
-        sums = (sum_by(self.answer, values, len(self.rows)) / unit for values in (distance, others))
-        return next(sums), next(sums)
-
-    def add_pairs(self, block: Block, total: MatrixSum, common: MatrixSum, rows: slice) -> None:
-        """Sum, per pair of workers of the whole block, the distances of their comparisons, and count these."""
-        worker = block.worker[self.rows[self.answer]]
-        unit = self.unit[self.pair_task][self.pair]
-        pairs = replace(self.block, worker=worker, n_workers=block.n_workers)
-        for left, right in pair_chunks(pairs, rows) if len(self.answer) else ():
-            place = worker[left] - rows.start, worker[right]
-            total.add_entries(*place, np.abs(self.share[left] - self.share[right]) / unit[left])
-            common.add_entries(*place, 1.0 / unit[left])
+        own = weight[self.answer]
+        at_level, total = sum_by(self.level, own, len(self.level_share)), self._per_pair(own)
+        apart = add_in_order(self.level_share, at_level, self.n_levels, total)[self.level]
+        others = np.maximum(total[self.pairs.task] - own, 0.0)
+        unit = self.block.to_answers(self.unit)
+        sums = [sum_by(self.answer, values, len(self.rows)) / unit for values in (apart, others)]
+        return sums[0], sums[1]
 
     def distance_to(self, truth: Codes) -> Floats:
         """Compute how far each answer is from its task's truth, given a code for each of these tasks."""
-        if not len(self.answer):
-            return np.full(len(self.rows), np.nan)
-        rankings = unpack(truth)
-        width = int(self.items.max(initial=0)) + 1
-        own = np.repeat(np.arange(len(self.tasks)), np.diff(self.first)) * width + self.items
-        wanted = rankings.label * width + rankings.item
-        place = np.searchsorted(own, wanted)
-        there = (place < len(own)) & (own[np.minimum(place, len(own) - 1)] == wanted) & (rankings.item < width)
-        met = rankings._replace(item=place).keep(there)
-        key, known = self.a * len(self.items) + self.b, np.full(len(self.a), np.nan)
-        for (pairs,) in _list_chunks(met.n_pairs, met):
-            asked = pairs.a * len(self.items) + pairs.b
-            at = np.minimum(np.searchsorted(key, asked), len(key) - 1)
-            hit = key[at] == asked
-            known[at[hit]] = pairs.share[hit]
-        gap = np.abs(self.share - known[self.pair])
-        n_met = sum_by(self.answer, (~np.isnan(gap)).astype(np.float64), len(self.rows))
+        pairs, items, q = share_pairs(unpack(truth)), self.items.ravel(), self.items.shape[1]
+        width = int(max(items.max(initial=0), pairs.b.max(initial=0))) + 1
+        own = (self.a // q * width + items[self.a]) * width + items[self.b]
+        _, i, j = np.intersect1d(own, pairs.keys(width), assume_unique=True, return_indices=True)
+        known = np.full(len(own), np.nan)
+        known[i] = pairs.share[j]
+        gap = np.abs(self.pairs.label - known[self.pairs.task])
+        met = sum_by(self.answer, 1.0 - np.isnan(gap), len(self.rows))
         missed = sum_by(self.answer, np.nan_to_num(gap), len(self.rows))
-        return np.where(n_met > 0, missed / np.maximum(n_met, 1), np.nan)
+        return np.where(met > 0, missed / np.maximum(met, 1), np.nan)
+
+    def compare_pairs(
+        self, block: Block, rows: slice, _: object = None
+    ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
+        """Yield pairs of workers of the whole block, of whom the first is in ``rows``, distances, and how many."""
+        worker, share = block.worker[self.rows[self.answer]], self.pairs.label
+        unit = self.unit[self.a // self.items.shape[1]][self.pairs.task]
+        pairs = replace(self.pairs, worker=worker, n_workers=block.n_workers)
+        for left, right in pair_chunks(pairs, rows) if len(self.answer) else ():
+            yield worker[left], worker[right], np.abs(share[left] - share[right]) / unit[left], 1.0 / unit[left]
+
+    def prefer(self, share: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return, per task, the share of weight that puts item a (row) before b, that compares both, and how often."""
+        n_tasks, q = self.items.shape
+        own, ahead = share[self.answer], self.pairs.label
+        often = own * self.count * self.block.sizes[self.a // q][self.pairs.task]
+        wins, losses, won, lost = (
+            self._per_pair(values * part) for values in (own, often) for part in (ahead, 1 - ahead)
+        )
+        totals, task = self._per_pair(own), self.a // q
+        tables = np.zeros((3, n_tasks, q, q))
+        tables[:, task, self.a % q, self.b % q] = [wins, totals, won]
+        tables[:, task, self.b % q, self.a % q] = [losses, totals, lost]
+        return tables[0], tables[1], tables[2]

@@ -232,7 +232,7 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
     if drawn.any():
         place, number = np.nonzero(best & drawn[:, None])
         items = votes.part.items[tasks[place, None], table.order[number]]
-        hashes = hash_orders(votes.part.item_hash[items].T)
+        hashes = hash_orders(votes.item_hash[items].T)
         priority = votes.ties.priority(votes.part.block.task_hash[tasks[place]], hashes, number)
         ranked = np.lexsort((priority, place))
         first = np.concatenate([[True], np.diff(place[ranked]) > 0])

@@ -1,4 +1,4 @@
-"""Distances of complete rankings, which are given by positions: a row per item, a column per ranking.
+"""Complete rankings by the positions of items: a row per item, a column per ranking; and their distances.
 
     kendall:   the share of pairs of items in opposite order (Kendall 1938)
     footrule:  sum over items of |pos(a) - pos'(a)| / floor(q^2 / 2), for q items (Spearman)
@@ -11,16 +11,25 @@ and Graham 1977), but also counts how far an item has moved.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.pairs import pair_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_MAX_INT8 = np.iinfo(np.int8).max
 _NUMBERS_AT_ONCE = 1 << 14  # more fill the cache; with few answers many pairs go into one pass
+
+
+def find_positions(items: Array) -> Array:
+    """Return, per row, where the items stand, in the order of their numbers."""
+    return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
 
 
 def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
@@ -29,23 +38,6 @@ def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
     for item in range(n_items):
         for first in range(item + 1, n_items, step):
             yield item, slice(first, min(first + step, n_items))
-
-
-class Sides:
-    """The answers of a block, which take one side or the other in each pair of items, with their weights."""
-
-    def __init__(self, block: Block, weight: Floats) -> None:
-        self._weight, self._n_sides = weight, 2 * block.n_tasks
-        self._first = block.to_answers(2 * np.arange(block.n_tasks))[None]
-
-    def weigh(self, taken: Array) -> tuple[Floats, Array]:
-        """Sum the weight of both sides of some pairs (rows), per task; return also which sum is each answer's."""
-        place = self._first + taken
-        if len(taken) == 1:
-            return sum_by(place[0], self._weight, self._n_sides), place
-        place += self._n_sides * np.arange(len(taken))[:, None]
-        weights = np.broadcast_to(self._weight, place.shape).ravel()
-        return sum_by(place.ravel(), weights, self._n_sides * len(taken)), place
 
 
 def kendall(left: Array, right: Array) -> Floats:
@@ -57,21 +49,32 @@ def kendall(left: Array, right: Array) -> Floats:
     n_items, n_rankings = left.shape
     discordant = np.zeros(n_rankings, np.int32)
     for a, others in item_pairs(n_items, n_rankings):
-        discordant += _add_rows((left[a] < left[others]) != (right[a] < right[others]))
+        discordant += np.count_nonzero((left[a] < left[others]) != (right[a] < right[others]), axis=0)
     return discordant / _max_kendall(n_items)
 
 
 def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
     """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
-    distances, sides = np.zeros(len(weight)), Sides(block, weight)
-    for a, others in item_pairs(len(position), len(weight)):
-        sums, mine = sides.weigh(position[a] < position[others])
-        distances += _add_rows(sums.take(mine ^ 1))  # the other side stands beside it
+    distances = np.zeros(len(weight))
+    for _, _, sums, mine in weigh_sides(block, position, weight):
+        opposite = sums.take(mine ^ 1)  # the other side stands beside it
+        distances += opposite[0] if len(opposite) == 1 else opposite.sum(axis=0)
     return distances / _max_kendall(len(position))
 
 
-def _add_rows(table: Array) -> Array:
-    return np.asarray(table[0] if len(table) == 1 else table.sum(axis=0))
+def weigh_sides(block: Block, position: Array, weight: Floats) -> Iterator[tuple[int, slice, Floats, Array]]:
+    """Yield some pairs of items: one, others, the weight of both sides per pair and task, and the sum of each answer's.
+
+    An answer is on side 1 of a pair if it puts the first item ahead.
+    """
+    n_sides, first = 2 * block.n_tasks, 2 * block.task
+    for a, others in item_pairs(len(position), len(weight)):
+        place = first + (position[a] < position[others])
+        weights = weight
+        if len(place) > 1:
+            place += n_sides * np.arange(len(place))[:, None]
+            weights = np.broadcast_to(weight, place.shape).ravel()
+        yield a, others, sum_by(place.ravel(), weights, n_sides * len(place)), place
 
 
 def _max_kendall(n_items: int) -> int:
@@ -92,8 +95,7 @@ def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
     """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
-    first_place = block.to_answers(n_items * np.arange(block.n_tasks))
-    distances = np.zeros(len(weight))
+    first_place, distances = n_items * block.task, np.zeros(len(weight))
     for places in position:
         place = first_place + places
         there = sum_by(place, weight, n_items * block.n_tasks).reshape(-1, n_items)
@@ -119,3 +121,45 @@ DISTANCES = {
         footrule, footrule_to_peers, lambda q: np.where(q > 1, (q**2 - 1) / 3 / np.maximum(q**2 // 2, 1), np.nan)
     ),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Some tasks of a block that have the same number of items: `items` has a row per task.
+
+    `rows` are the answers to these tasks, and `block` holds them alone.
+    """
+
+    block: Block
+    tasks: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    items: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders(Part):
+    """Complete orders without ties; `position` has a row per item and a column per answer."""
+
+    position: Array
+
+    def peer_distances(self, weight: Floats, distance: PositionDistance) -> tuple[Floats, Floats]:
+        """Return, per answer, the weighted distance to its peers and their weight, given the weight of each answer."""
+        others = self.block.to_answers(self.block.per_task(weight)) - weight
+        return distance.to_peers(self.block, self.position, weight), others
+
+    def compare_pairs(
+        self, block: Block, rows: slice, distance: PositionDistance
+    ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
+        """Yield pairs of workers of the whole block, of whom the first is in ``rows``, distances, and how many."""
+        own = replace(self.block, worker=block.worker[self.rows], n_workers=block.n_workers)
+        for left, right in pair_chunks(own, rows):
+            apart = distance.between(self.position[:, left], self.position[:, right])
+            yield own.worker[left], own.worker[right], apart, np.ones(len(left))
+
+    def prefer(self, share: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return, per task, the share of weight that puts item a (row) before b, that compares both, and how often."""
+        n_tasks, q = self.items.shape
+        shares = np.zeros((n_tasks, q, q))
+        for a, others, sums, _ in weigh_sides(self.block, self.position, share):
+            shares[:, others, a], shares[:, a, others] = sums.reshape(-1, n_tasks, 2).T
+        return shares, np.broadcast_to(1.0 - np.eye(q), shares.shape), shares * self.block.sizes[:, None, None]

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.pairs import AnswerHashes, pair_chunks
+from allalike._core.blocks.pairs import AnswerHashes, MatrixSum
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
 from allalike.domains.contract import Domain, Encoding, Kernels, Things
 from allalike.domains.rankings import codes, comparisons, voting
-from allalike.domains.rankings.ballots import Part, Parts, hash_orders
+from allalike.domains.rankings.ballots import Parts, hash_orders, split_tasks
 from allalike.domains.rankings.codes import (
     NEXT,
     REST,
@@ -42,7 +41,7 @@ from allalike.domains.rankings.codes import (
 )
 from allalike.domains.rankings.comparisons import Comparisons
 from allalike.domains.rankings.kemeny import MOST_EXACT, kemeny, minimax, slater
-from allalike.domains.rankings.positions import DISTANCES, PositionDistance
+from allalike.domains.rankings.positions import DISTANCES, Orders, PositionDistance, find_positions
 from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
     from allalike.rules import Decision
 
 _DIGITS = 12
-_MAX_INT8 = np.iinfo(np.int8).max
 
 VOTING = {
     "borda": voting.borda,
@@ -251,65 +249,47 @@ class RankingEncoding(Encoding, Things):
             task = np.append(block.task, block.gold_task)
             every = fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks)
             block = replace(block, label=every[: len(block.label)], gold_label=every[len(block.label) :])
-        rankings = unpack(block.label)
-        complete = self._find_complete(block, rankings)
-        hashes = np.empty(len(block.label), np.uint64)
-        parts, loose = [], None
-        for q in np.unique(complete).tolist():
-            mine = block.to_answers(complete == q)
-            tasks, rows = np.flatnonzero(complete == q), np.flatnonzero(mine)
-            if q == 0:
-                found = unpack(block.label[rows])
-                hashes[rows], loose = _hash_labels(found, self.item_hash), Comparisons.of(block, tasks, rows, found)
-                continue
-            order, picked = rankings.table(mine, q), block.pick(tasks, rows)
-            hashes[rows] = hash_orders(self.item_hash[order.T])
-            position = np.ascontiguousarray(find_positions(order).T)
-            items = np.sort(order[picked.starts], axis=1)
-            parts.append(
-                Part(block=picked, tasks=tasks, rows=rows, items=items, position=position, item_hash=self.item_hash)
-            )
-        if loose is not None and self.domain.distance != "kendall":
+        rankings, width = unpack(block.label), len(self.items)
+        different = np.unique(block.task[rankings.label] * width + rankings.item)
+        n_items = np.bincount(different // width, minlength=block.n_tasks)
+        complete = ~np.logical_or.reduceat(rankings.strict != block.to_answers(n_items), block.starts)
+        complete[block.gold_task[unpack(block.gold_label).strict == 0]] = False
+        self._check_truths(block, different // width, different % width, complete)
+        if self.domain.distance != "kendall" and not complete.all():
             raise UnsupportedError(
                 f"The distance {self.domain.distance!r} needs complete rankings without ties, and some answers here"
                 " have ties, or rank other items than others to the same task. Take the distance 'kendall'."
             )
-        self._check_truths(block, rankings, complete)
-        keep_ties = self.domain.ties == "keep"
-        return block.keeping(Parts(tuple(parts), loose, self.item_hash, keep_ties), AnswerHashes(hashes))
+        hashes, parts = np.empty(len(block.label), np.uint64), list[Orders | Comparisons]()
+        for q, whole, tasks, rows in split_tasks(block, n_items, complete):
+            picked = block.pick(tasks, rows)
+            if not whole:
+                own = unpack(picked.label)
+                hashes[rows] = _hash_labels(own, self.item_hash)
+                parts.append(Comparisons.of(q, own, picked, tasks=tasks, rows=rows))
+                continue
+            order = rankings.table(np.isin(np.arange(len(block.label)), rows), q)
+            hashes[rows] = hash_orders(self.item_hash[order.T])
+            items, position = np.sort(order[picked.starts], axis=1), np.ascontiguousarray(find_positions(order).T)
+            parts.append(Orders(block=picked, tasks=tasks, rows=rows, items=items, position=position))
+        return block.keeping(Parts(tuple(parts), self.item_hash, self.domain.ties == "keep"), AnswerHashes(hashes))
 
-    def _find_complete(self, block: Block, rankings: Rankings) -> Array:
-        """Return the number of items of each task whose answers all order the same items, else 0."""
-        strict, width = rankings.strict, len(self.items)
-        first = np.cumsum(rankings.n_items) - rankings.n_items
-        items = np.sort(rankings.label * width + rankings.item) - rankings.label * width
-        example = block.to_answers(block.starts)
-        place = np.arange(len(items)) + (first[example] - first)[rankings.label]
-        odd = np.zeros(len(strict), np.bool_)
-        odd[rankings.label[items[np.minimum(place, len(items) - 1)] != items]] = True
-        odd |= (strict == 0) | (strict != strict[example])
-        complete = np.where(block.per_task(odd.astype(np.float64)) > 0, 0, strict[block.starts])
-        complete[block.gold_task[unpack(block.gold_label).strict == 0]] = 0
-        return complete
-
-    def _check_truths(self, block: Block, rankings: Rankings, complete: Array) -> None:
+    def _check_truths(self, block: Block, item_task: Array, items: Array, complete: Array) -> None:
         """Refuse truths that do not rank the items of their task; where answers have gaps, two of them will do."""
-        first = np.searchsorted(rankings.label, np.append(block.starts, len(block.label)))
+        first = np.searchsorted(item_task, np.arange(block.n_tasks + 1))
         for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
             truth = unpack(np.array([code], object)).item.tolist()
-            items = set(rankings.item[first[task] : first[task + 1]].tolist())
-            met = items.intersection(truth)
-            if len(met) < (len(items) if complete[task] else min(len(items), 2)) or (
-                complete[task] and met != set(truth)
-            ):
-                answer = unpack(block.label[block.starts[[task]]]).item.tolist()
-                raise GoldError(
-                    describe_difference(
-                        "A known truth and an answer to its task",
-                        [self.items[item] for item in truth],
-                        [self.items[item] for item in answer],
-                    )
+            asked = set(items[first[task] : first[task + 1]].tolist())
+            if set(truth) == asked or (not complete[task] and len(asked.intersection(truth)) >= min(len(asked), 2)):
+                continue
+            answer = unpack(block.label[block.starts[[task]]]).item.tolist()
+            raise GoldError(
+                describe_difference(
+                    "A known truth and an answer to its task",
+                    [self.items[item] for item in truth],
+                    [self.items[item] for item in answer],
                 )
+            )
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "items": len(self.items), "longest": self.longest}
@@ -344,55 +324,35 @@ class RankingKernels(Kernels):
         return DISTANCES[self.domain.distance]
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        result = np.full(len(left), np.nan)
-        loose = np.ones(len(left), np.bool_)
-        one, other = unpack(left), unpack(right)
-        sizes = np.where(one.strict == other.strict, one.strict, 0)
-        for q in np.unique(sizes[sizes > 0]).tolist():
-            (items, places), (others, there) = (_sort_items(side.table(sizes == q, q)) for side in (one, other))
-            same = (items == others).all(axis=1)
-            rows = np.flatnonzero(sizes == q)[same]
-            result[rows] = self.distance.between(places[same].T, there[same].T)
-            loose[rows] = False
-        if loose.any() and self.domain.distance == "kendall":
-            result[loose] = comparisons.distance(left[loose], right[loose])
-        return result
+        return _measure(left, right, self.domain.distance)
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
         return np.asarray(self.distance.of_guesses(unpack(left).n_items.astype(np.float64)))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         own = weights.take(block.worker)
-        distance, weight = np.empty(len(own)), block.to_answers(block.per_task(own)) - own
-        parts = block[Parts]
-        for part in parts.parts:
-            distance[part.rows] = self.distance.to_peers(part.block, part.position, own[part.rows])
-        if (loose := parts.loose) is not None:
-            distance[loose.rows], weight[loose.rows] = loose.peer_distances(own[loose.rows])
+        distance, weight = np.empty(len(own)), np.empty(len(own))
+        for part in block[Parts].parts:
+            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], self.distance)
         return distance, weight
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        asked = rows or slice(0, block.n_workers)
-        shape = asked.stop - asked.start, block.n_workers
-        total, common = MatrixSum(shape), MatrixSum(shape)
-        for part in block[Parts].parts:
-            picked = replace(part.block, worker=block.worker[part.rows], n_workers=block.n_workers)
-            for left, right in pair_chunks(picked, rows):
-                place = picked.worker[left] - asked.start, picked.worker[right]
-                total.add_entries(*place, self.distance.between(part.position[:, left], part.position[:, right]))
-                common.add_entries(*place, np.ones(len(left)))
-        if (loose := block[Parts].loose) is None:
-            return {"distance": total.result(), "common": common.result()}
-        loose.add_pairs(block, total, common, asked)
-        return {"distance": _round(total.result()), "common": _round(common.result())}
+        asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
+        sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
+        for part in parts:
+            for left, right, *numbers in part.compare_pairs(block, asked, self.distance):
+                for total, values in zip(sums.values(), numbers, strict=True):
+                    total.add_entries(left - asked.start, right, values)
+        fractions = any(isinstance(part, Comparisons) for part in parts)
+        return {name: _round(total.result()) if fractions else total.result() for name, total in sums.items()}
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        return _measure_distance_to(block, truth, self.domain.distance)
+        return _measure_to(block, truth, self.domain.distance)
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         decision = super().decide(block, weights, faults, ties)
         weight, total = block.answer_weights(weights)
-        distance = _measure_distance_to(block, decision.label, "kendall")
+        distance = _measure_to(block, decision.label, "kendall")
         met = ~np.isnan(distance)
         if not met.all():
             weight, distance = weight * met, np.nan_to_num(distance)
@@ -402,6 +362,40 @@ class RankingKernels(Kernels):
         return replace(decision, confidence=np.clip(share, 0.0, 1.0))
 
 
+def _measure(left: Codes, right: Codes, distance: str) -> Floats:
+    """Compare rankings row by row: orders of the same items by their positions, others by Kendall's distance alone."""
+    result = np.full(len(left), np.nan)
+    loose = np.ones(len(left), np.bool_)
+    one, other = unpack(left), unpack(right)
+    sizes = np.where(one.strict == other.strict, one.strict, 0)
+    for q in np.unique(sizes[sizes > 0]).tolist():
+        tables = [side.table(sizes == q, q) for side in (one, other)]
+        places = [find_positions(table) for table in tables]
+        items, others = (np.take_along_axis(*each, axis=1) for each in zip(tables, places, strict=True))
+        same = (items == others).all(axis=1)
+        rows = np.flatnonzero(sizes == q)[same]
+        result[rows] = DISTANCES[distance].between(*(place[same].T for place in places))
+        loose[rows] = False
+    if loose.any() and distance == "kendall":
+        result[loose] = comparisons.distance(left[loose], right[loose])
+    return result
+
+
+def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
+    """Compute how far each answer is from its task's truth."""
+    result = np.empty(len(block.label))
+    for part in block[Parts].parts:
+        label = truth[part.tasks]
+        if isinstance(part, Comparisons):
+            result[part.rows] = part.distance_to(label)
+        elif ((listed := unpack(label)).strict == len(part.position)).all():
+            places = part.block.to_answers(find_positions(listed.item.reshape(len(label), -1)))
+            result[part.rows] = DISTANCES[distance].between(part.position, np.ascontiguousarray(places.T))
+        else:
+            result[part.rows] = _measure(part.block.label, part.block.to_answers(label), distance)
+    return result
+
+
 def _round(sums: Any) -> Any:
     """Round sums of fractions, so that a whole task is one."""
     if isinstance(sums, np.ndarray):
@@ -409,34 +403,3 @@ def _round(sums: Any) -> Any:
     sums = sums.tocsr()  # in which each place has one number
     sums.data = sums.data.round(_DIGITS)
     return sums
-
-
-def find_positions(items: Array) -> Array:
-    """Return, per row, where the items stand, in the order of their numbers."""
-    return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
-
-
-def _measure_distance_to(block: Block, truth: Codes, distance: str) -> Floats:
-    result = np.empty(len(block.worker))
-    parts = block[Parts]
-    for part in parts.parts:
-        codes, q = truth[part.tasks], len(part.position)
-        listed = unpack(codes)
-        whole = listed.strict == q
-        places = np.zeros((len(codes), q), np.int16)
-        places[whole] = find_positions(listed.table(whole, q))
-        each = np.stack([part.block.to_answers(place) for place in places.T])
-        result[part.rows] = DISTANCES[distance].between(part.position, each)
-        if not whole.all():
-            here = part.block.to_answers(~whole)
-            rows, others = part.rows[here], part.block.to_answers(codes)[here]
-            result[rows] = comparisons.distance(block.label[rows], others) if distance == "kendall" else np.nan
-    if parts.loose is not None:
-        result[parts.loose.rows] = parts.loose.distance_to(truth[parts.loose.tasks])
-    return result
-
-
-def _sort_items(table: Array) -> tuple[Array, Array]:
-    """Return the items of some labels in their order, and the positions at which they stand."""
-    position = find_positions(table)
-    return np.take_along_axis(table, position, axis=1), position

@@ -1,11 +1,11 @@
-"""The disk engine: answers are routed to partitions on disk, and kernels go over them a part at a time.
+"""The disk engine: answers are routed to partitions on disk, and kernels process one part at a time.
 
 Rows are read in a stream and routed by a hash of their task to partition files. Each partition becomes a shard of
 prepared blocks, again on disk. A round reads one shard after the other, in as many processes as there are cores; sums
 are added in an order that does not depend on their number. Memory holds the workers, and a few shards at a time.
 
-It works for whatever fits on the disk, within the memory that it is given. It fails where the disk is full, with a
-message and nothing left behind; and where all workers and their ids do not fit into memory, for these it keeps there.
+It works for all data that fit on the disk, within its memory limit. It fails, with a message and without leaving files,
+where the disk is full or where the workers and their ids do not fit into memory.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
 
 
-# Budget: what the disk engine does with the memory that it is given.
+# Budget: how the disk engine uses its memory limit.
 #
-# Each process takes some of it for Python and its libraries, before it does anything. So there are no more processes
-# than leave each of them enough to work with, and shards and blocks are as small as that asks for.
+# Each process needs some of it for Python and its libraries. So the number of processes leaves each of them enough
+# to work with, and shards and blocks are small enough for it.
 
 
 MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
-_PYTHON_BYTES = 190_000_000  # of a process that has loaded all libraries, and does nothing
-_PROCESS_BYTES = 250_000_000  # of one that works, at least
+_PYTHON_BYTES = 190_000_000  # of an idle process with all libraries
+_PROCESS_BYTES = 250_000_000  # minimum of a working process
 _MIN_WORK_BYTES = 1 << 26  # of one beside Python
 _LITTLE_BYTES = 1 << 24  # which are there in any case
 _MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
@@ -90,7 +90,7 @@ class MemoryBudget:
 
     @classmethod
     def of(cls, memory: int | None, processes: int | None) -> MemoryBudget:
-        """Divide so much memory, by default half of what is free, among processes, by default as many as it serves."""
+        """Divide a memory limit, by default half of the free memory, among processes."""
         given = max(MIN_MEMORY, free_memory() // 2) if memory is None else memory
         number = processes or max(1, min(os.cpu_count() or 1, given // _PROCESS_BYTES - 1))
         work = max(_MIN_WORK_BYTES, given // (number + (number > 1)) - _PYTHON_BYTES)
@@ -107,7 +107,7 @@ class MemoryBudget:
         return min(_MAX_SHARD_BYTES, self.work // _MEMORY_PER_SHARD_BYTE)
 
     def block_answers(self, n_workers: int, n_labels: int) -> int:
-        """Return how many answers a block holds, where so many labels are told apart."""
+        """Return the number of answers per block, given the number of different labels."""
         most = self.work // (_ANSWER_BYTES * max(1, min(n_labels, _MAX_LABELS)))
         return max(_MIN_BLOCK_ANSWERS, min(most, fitting_answers(n_workers)))
 
@@ -116,7 +116,7 @@ class MemoryBudget:
 
 
 class Workspace:
-    """A folder that is removed when nobody uses it any more, and when the program ends.
+    """A folder that is removed after its last use, and when the program ends.
 
     >>> space = Workspace()
     >>> path = space.path
@@ -136,7 +136,7 @@ class Workspace:
         weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
-        """Refuse to be copied: the files would go away with the original."""
+        """Refuse to be copied, because the files are removed with the original."""
         raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
 
     def inner(self) -> Workspace:
@@ -186,7 +186,7 @@ def keep_shard(folder: Path, name: str, shard: Shard) -> StoredShard:
 
 
 def write_pack(path: Path, thing: Any) -> int:
-    """Pack a thing at the end of a file, and return how many bytes it takes."""
+    """Append an object to a file, and return its size in bytes."""
     data = pack(thing)
     try:
         with path.open("ab") as file:
@@ -196,7 +196,7 @@ def write_pack(path: Path, thing: Any) -> int:
 
 
 def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
-    """Read what was packed at this place of a file."""
+    """Read an object at this position of a file."""
     with path.open("rb") as file:
         file.seek(begin)
         data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
@@ -205,7 +205,7 @@ def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
 
 
 def link_file(path: Path, target: Path) -> None:
-    """Have a file in a second place; it is copied only where it cannot be linked."""
+    """Link a file to a second place, or copy it where it cannot be linked."""
     try:
         os.link(path, target)
     except OSError:
@@ -229,15 +229,15 @@ class Disk(Options, Engine):
     Parameters
     ----------
     memory
-        Memory limit of all processes together, such as ``"2GB"``; by default half of what is free. What this
-        process had before comes on top, but for Python and its libraries.
+        Memory limit of all processes together, such as ``"2GB"``; by default half of what is free. Memory that this
+        process used before is not counted, except that of Python and its libraries.
     processes
         Number of processes; by default as many as cores and memory allow, and one for few answers.
     work_dir
-        Parent of the temporary work folder; by default the system's folder of temporary files. It
-        needs about as much space as the answers take as CSV.
+        Parent of the temporary work folder; by default the system's folder of temporary files. It needs about as much
+        space as the answers as CSV.
     partitions
-        Into how many parts the answers are cut, up to 1024; by default as many as the memory asks for.
+        Number of parts of the answers, up to 1024; by default as many as the memory limit requires.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -259,7 +259,7 @@ class Disk(Options, Engine):
             raise OptionError(f"work_dir is {self.work_dir!r}. Give the path of a folder.")
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> DiskRun:
-        """Write answers that are in memory to disk, as one shard."""
+        """Write answers in memory to disk, as one shard."""
         space = Workspace(self.work_dir).inner()
         shard, tally = of_answers(answers)
         stored = keep_shard(space.path, "0", shard)
@@ -267,7 +267,7 @@ class Disk(Options, Engine):
         return DiskRun(shards, budget=self._budget(), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
-        """Read everything in a stream."""
+        """Read all answers in a stream."""
         return True
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
@@ -301,7 +301,7 @@ class Disk(Options, Engine):
 
 @dataclass(frozen=True)
 class Shards:
-    """Shards on disk: where they are, how much they hold, and which processes go over them."""
+    """Shards on disk: their places and sizes, and the processes that read them."""
 
     space: Workspace
     stored: list[StoredShard]
@@ -318,7 +318,7 @@ class Shards:
         return self.processes.map(function, [(stored,) for stored in self.stored])
 
     def changed(self, change: Callable[[Block], Block]) -> Shards:
-        """Write changed blocks beside those that are there."""
+        """Write changed blocks beside the existing ones."""
         space = self.space.inner()
         stored_shards = list(self.each(partial(_change, folder=space.path, change=change)))
         return replace(self, space=space, stored=stored_shards)
@@ -326,14 +326,14 @@ class Shards:
 
 @dataclass(frozen=True, eq=False)
 class DiskRun(Run):
-    """Shards of prepared blocks on disk, and the memory that all processes may have."""
+    """Shards of prepared blocks on disk, and the memory limit of all processes."""
 
     shards: Shards
     budget: MemoryBudget = field(kw_only=True)
 
     @property
     def free_memory(self) -> int:
-        """The bytes that may be allocated: those that the limit leaves, or a minimum."""
+        """The bytes that may be allocated: the rest of the limit, or a minimum."""
         return min(super().free_memory, self.budget.free)
 
     @property
@@ -342,11 +342,11 @@ class DiskRun(Run):
         return self.shards.processes.number
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, lane by lane; large parameters are not sent to many."""
+        """Add up the results of the kernel, lane by lane; large parameters are sent to few processes."""
         return self._add_up(len(self.workers), kernel, params)
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, lane by lane."""
+        """Add up the results of the kernel, lane by lane."""
         return self._add_up(None, kernel, ())
 
     def _add_up(self, n_workers: int | None, kernel: Kernel, params: tuple[Floats, ...]) -> dict[str, Floats]:
@@ -357,7 +357,7 @@ class DiskRun(Run):
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up matrices, in this process: each other would have a matrix of its own."""
+        """Add up matrices in this process, because each further process would need its own matrix."""
         sums = PairSums(len(self.workers), rows)
         for stored in self.shards.stored:
             for block in stored.read_blocks():
@@ -365,7 +365,7 @@ class DiskRun(Run):
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
-        """Write what the kernel finds for each shard, cut into ranges of tasks."""
+        """Write the kernel's results for each shard, cut into ranges of tasks."""
         space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _TASKS_PER_SORT)
         find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
         kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}

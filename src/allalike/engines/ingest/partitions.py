@@ -24,8 +24,8 @@ _MAX_SLICES = 32  # that are kept before they are joined
 class Rows:
     """The rows of a partition in memory, as batches of records.
 
-    A batch that comes is a slice of a larger one, which stays in memory as long as any of its slices does. So a few
-    dozen slices are joined at a time: then what a partition takes is let go together with it.
+    A batch is a slice of a larger one, which stays in memory as long as any of its slices. So a few dozen slices are
+    joined at a time, and the memory of a partition is released with it.
 
     >>> import pyarrow as pa
     >>> rows, batch = Rows(), pa.record_batch({"worker": [7, 8, 9]})
@@ -57,7 +57,7 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Partitions:
-    """Rows in partitions: where they are, and how they are read."""
+    """Rows in partitions, in files or in memory."""
 
     parts: list[Path | Rows]
     schema: Any
@@ -74,7 +74,7 @@ class Partitions:
         return len(self.parts)
 
     def columns(self, number: int) -> tuple[Column, Column, Column]:
-        """Return worker, task and label of a partition's rows, in the order in which they came.
+        """Return worker, task and label of a partition's rows, in the order of input.
 
         A worker has the same number in all partitions.
         """
@@ -104,7 +104,7 @@ class Partitions:
         return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
     def _plain(self, table: Any, name: str) -> Any:
-        """Return a column as it came."""
+        """Return a column without changes."""
         if name in self.objects:
             own = table[name].to_pylist()
             return [pickle.loads(value) for value in own]  # nosec B301 # this run wrote them into its own folder
@@ -148,21 +148,21 @@ def pickle_objects(column: Column) -> Any:
 
 
 def write_error(folder: Path, error: OSError) -> OutputError:
-    """Return the error of a work folder that cannot be written to."""
+    """Return the error for a work folder that cannot be written to."""
     return OutputError(
         f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
         " the answers take as CSV; name another place with work_dir=."
     )
 
 
-# Vocabulary: values numbered in the order in which they come, batch after batch.
+# Vocabulary: values numbered in the order of input, batch after batch.
 
 
 RowNumbers = npt.NDArray[np.int64]
 
 
 class Vocabulary:
-    """A numbering of values, which grows with one column after the other.
+    """A numbering of values, which grows with each column.
 
     >>> from allalike._core.columns.column import Column
     >>> vocabulary = Vocabulary()
@@ -193,7 +193,7 @@ class Vocabulary:
         return np.concatenate(self._first)
 
     def number(self, column: Column, rows: RowNumbers | None = None) -> Codes:
-        """Return the number of each value of a column; where the numbers of rows are given, first ones are kept."""
+        """Return the number of each value of a column; if row numbers are given, first rows are kept."""
         known = len(self)
         if isinstance(column.data, list):
             codes = self._number_objects(column)
@@ -215,7 +215,7 @@ class Vocabulary:
         return np.array(codes, np.int32)
 
     def _number_values(self, values: Any) -> Codes:
-        """Return the numbers of different values, and number those that are new."""
+        """Return the numbers of different values, and number new ones."""
         if self._known is None:
             self._known = values
             return np.arange(len(values), dtype=np.int32)

@@ -1,9 +1,9 @@
-"""Routes: which partition, on disk or in memory, a row goes to, by a hash of its task.
+"""Routes: rows are sent to partitions, on disk or in memory, by a hash of their task.
 
 A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
-numbers. So are labels, unless there are many different ones: then they are written as floats if all of them are
-numbers, and else as they came. Task ids of text files that all are whole numbers are written as such. What was true of
-the first rows may turn out wrong later; then routing starts anew, and knows better.
+numbers. So are labels, unless there are many different ones: these are written as floats if all of them are numbers,
+and otherwise unchanged. Task ids of text files are written as whole numbers if all of them are. If a later row
+contradicts what the first rows showed, routing starts again with another plan.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     RowNumbers = npt.NDArray[np.int64]
 
 _MAX_PARTITIONS = 1 << 10
-_MEMORY_PER_BYTE = 8  # so many bytes a partition takes for each of its own while it is sorted
-_MAX_NUMBERED_LABELS = (1 << 15) - 1  # such as int16 can number
+_MEMORY_PER_BYTE = 8  # bytes of memory per byte of a partition while it is sorted
+_MAX_NUMBERED_LABELS = (1 << 15) - 1  # as many as int16 can number
 _ROWS_PER_SORT = 1 << 18  # where rows stay in memory, which is twice as fast as a million at once
 _MANY_NUMBERS = np.arange(1 << 10)
 _POWERS_OF_TEN = 10 ** np.arange(1, 19)
@@ -49,7 +49,7 @@ _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 @dataclass(frozen=True, kw_only=True)
 class Routed(Partitions):
-    """Answers in partitions: where their rows are, and what is known of all of them."""
+    """Answers in partitions: their rows, and facts about all of them."""
 
     n_answers: int
     domain: Domain
@@ -60,7 +60,7 @@ class Routed(Partitions):
     def encode(
         self, gold: Gold | None, apply: Callable[..., Iterable[Any]] = starmap
     ) -> tuple[Encoding, Truths | None]:
-        """Return the encoding of all labels, and known truths as codes.
+        """Return the encoding of all labels, and gold labels as codes.
 
         ``apply`` applies a function to jobs, perhaps in other processes.
         """
@@ -82,7 +82,7 @@ class Routed(Partitions):
         tallies: list[Tally],
         answer_counts: npt.NDArray[np.int64],
     ) -> dict[str, Any]:
-        """Return what a run knows of the answers, once shards are made of them, and it is known who gave how many."""
+        """Return the facts of a run about the answers, given the shards and the number of answers of each worker."""
         known = {"workers": self.workers, "encoding": encoding, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
 
@@ -131,7 +131,7 @@ class _Plan:
 
 
 class _PlanChange(Exception):  # noqa: N818
-    """Another plan, by which routing must start anew."""
+    """Another plan, with which routing must start again."""
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
@@ -191,7 +191,7 @@ class _Pass:
         return mix(self._tasks.number(column).astype(np.uint64)), ids
 
     def _change(self, **how: Any) -> None:
-        """Change the plan; what is written must be written anew."""
+        """Change the plan; all rows must be written again."""
         self._plan = replace(self._plan, **how)
         self._domain = self._domain or self._plan.domain
         if self._kept:
@@ -212,7 +212,7 @@ class _Pass:
         return {"label": self._plain(label, task, rows), "row": rows}
 
     def _guess_many(self, label: Column, task: Column) -> Domain | None:
-        """Return the domain of many different labels, if it is given, or if they are numbers."""
+        """Return the label type of many different labels, if it is given, or if they are numbers."""
         if self._domain is not None or not self._different_labels().looks_numeric():
             return self._domain
         read = not self._kept and len(label) >= SAMPLE_ROWS
@@ -242,7 +242,7 @@ class _Pass:
             raise
 
     def _plain(self, label: Column, task: Column, rows: RowNumbers) -> Any:
-        """Return labels as they came; guess what they are by the first batch."""
+        """Return labels unchanged; infer their type from the first batch."""
         if self._domain is None:
             some = Column("label", label.data, text=label.text).numbered(rows)
             tasks = Column("task", task.data).factors[0]
@@ -258,7 +258,7 @@ class _Pass:
         return pickle_objects(column)
 
     def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
-        """Sort rows by partition, and write each part to its file; without files, so many rows as fit in the cache."""
+        """Sort rows by partition, and write each part to its file; without files, as many rows as fit in the cache."""
         at_once = len(hashes) if self._folder else _ROWS_PER_SORT
         for begin in range(0, len(hashes), at_once):
             piece = slice(begin, begin + at_once)
@@ -304,7 +304,7 @@ class _Pass:
         )
 
     def _learned(self, domain: Domain) -> Encoding | None:
-        """Learn the encoding where all labels are known by now; a label that does not fit is an error."""
+        """Learn the encoding if all labels are known by now; a label that does not fit is an error."""
         if self._plan.labels == "plain":
             return None
         if self._plan.labels == "numbers":
@@ -321,7 +321,7 @@ class _Pass:
         return notes
 
     def _different_labels(self) -> Column:
-        """Return every label once, in the order in which they came first."""
+        """Return every label once, in the order of first occurrence."""
         first = self._labels.first_rows
         order = np.argsort(first)
         column = Column("label", self._labels.values.take(order).data, text=self._text["label"])

@@ -1,4 +1,4 @@
-"""The process of which Spark forks its Python workers: it loads what they need, so that none has to load it again."""
+"""The process from which Spark forks its Python workers: it loads their modules once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEEDED = ("pyarrow.compute", "pyarrow.csv", "allalike.engines.spark.on_executor
 
 
 def serve() -> None:
-    """Load modules, and fork a worker whenever Spark asks for one."""
+    """Load modules, and fork a worker at each request of Spark."""
     from pyspark.daemon import manager
 
     for name in _NEEDED:

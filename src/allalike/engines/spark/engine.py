@@ -1,12 +1,12 @@
-"""The Spark engine: shards stay on the executors, kernels go to them, and sums per worker come back.
+"""The Spark engine: shards stay on the executors, which apply kernels and return sums per worker.
 
-Shards are packed bytes in a cached RDD, which Spark keeps in memory, moves to disk where memory is short, and makes
-again where an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its
-blocks; where there are many partitions, each range of workers is then added up on an executor, so that the driver
-receives every sum once. Sums are added in a fixed order, so that two runs give the same numbers.
+Shards are packed bytes in a cached RDD, which Spark keeps in memory, moves to disk if memory is short, and recomputes
+if an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its blocks; where
+there are many partitions, each range of workers is then added up on an executor, so that the driver receives every sum
+once. Sums are added in a fixed order, so that two runs give the same numbers.
 
-It works for whatever fits on a cluster, where the answers already are. It fails to pay on one machine, where the other
-engines are many times as fast.
+It works for data of the size of a cluster, where the answers already are. On one machine, the other engines are many
+times as fast.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
-from allalike._core.blocks.matrices import stack_rows
+from allalike._core.blocks.pairs import stack_rows
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.processes import unpack
@@ -70,12 +70,12 @@ class Spark(Options, Engine):
     Parameters
     ----------
     session
-        The Spark session to use; by default the active one, or else one that is made for this.
+        The Spark session to use; by default the active one, or a new one.
     spark_master
         Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By
         default that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
     partitions
-        Into how many parts answers are cut; by default one for few answers, and else one for each core, or more.
+        Number of parts of the answers; by default one for few answers, and otherwise at least one per core.
 
     >>> import allalike
     >>> allalike.Spark(spark_master="local[2]")
@@ -88,12 +88,12 @@ class Spark(Options, Engine):
     partitions: int | None = whole(None, least=1)
 
     def start(self) -> SparkSession:
-        """Start Spark, or find it if it runs already, and return its session."""
+        """Start Spark, or find the running one, and return its session."""
         report("starting Spark")
         return find_session(self.session, self.spark_master)
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> SparkRun:
-        """Cut answers that are in memory into ranges of tasks, and send these to the executors."""
+        """Cut answers in memory into ranges of tasks, and send these to the executors."""
         report("starting Spark")
         context = find_context(self.session, self.spark_master)
         report("sending answers")
@@ -102,11 +102,11 @@ class Spark(Options, Engine):
             return SparkRun(parcels.mapPartitions(on_executors.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
-        """Read everything on the executors, or else hand it to them."""
+        """Read all answers on the executors, or send them there."""
         return True
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> SparkRun:
-        """Have the executors read answers and keep them; what they cannot read is read here, and sent to them."""
+        """Let the executors read and keep answers; what they cannot read is read here and sent to them."""
         check_pyspark()
         with clear_errors():
             readable = find_source(source, self.session, self.spark_master)
@@ -141,14 +141,14 @@ class Spark(Options, Engine):
 
 
 class _BroadcastOwner:
-    """The owner of a broadcast, which lives as long as shards may have to be made of it again."""
+    """The owner of a broadcast, which lives as long as shards may have to be recomputed from it."""
 
     def __init__(self, sent: Broadcast[Any]) -> None:
         weakref.finalize(self, _releases().put, (sent.destroy,)).atexit = False
 
 
 class _ShardsOwner:
-    """The owner of shards that executors keep, which lives as long as a run over them."""
+    """The owner of cached shards, which lives as long as a run over them."""
 
     def __init__(self, shards: RDD[Any]) -> None:
         self.shards = shards
@@ -159,7 +159,8 @@ class _ShardsOwner:
 class SparkRun(Run):
     """A run over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
 
-    ``origin`` is what shards may have to be made of again; ``owner`` is shared by all runs over the same shards.
+    ``origin`` is the source from which shards may have to be recomputed; ``owner`` is shared by all runs over the same
+    shards.
     """
 
     shards: RDD[on_executors.Record]
@@ -174,11 +175,11 @@ class SparkRun(Run):
 
     @property
     def pair_memory(self) -> int:
-        """The bytes that sums of pairs may take, so that the driver can receive those of several partitions at once."""
+        """The bytes that sums of pairs may take: the driver receives those of several partitions at once."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
     def counted(self, gold: Gold | None) -> SparkRun:
-        """Return the run with the counts of what the shards hold, once they are made."""
+        """Return the run with the counts of the shards, once they are made."""
         with clear_errors(self.shards.context):
             totals = self._collect(on_executors.count_partition, len(self.workers), _SUM_BYTES_PER_WORKER)
         given = np.concatenate([total["answers"] for total in totals]).astype(np.int64)
@@ -187,11 +188,11 @@ class SparkRun(Run):
         return replace(self, cuts=cuts, **count_up(tallies, given, gold, self.notes))
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block."""
+        """Add up the results of the kernel."""
         return self._add(on_executors.sum_blocks, kernel, params, np.concatenate, len(self.workers))
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up what the kernel returns for each block, as it is: one row for all."""
+        """Add up the results of the kernel unchanged: one row for all."""
         return self._add(on_executors.sum_totals, kernel, (), _only_row, 1)
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
@@ -201,22 +202,22 @@ class SparkRun(Run):
         return self._add(add, kernel, (), stack_rows, len(rows), _PAIR_SUM_BYTES * len(self.workers))
 
     def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
-        """Have the executors keep what the kernel finds for their shards."""
+        """Let the executors keep the kernel's results for their shards."""
         return SparkTable(self, kernel, params)
 
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
-        """Have the executors send what a kernel makes of their blocks."""
+        """Let the executors send a kernel's results for their blocks."""
         context = self.shards.context
         with clear_errors(context), broadcast(context, kernel, params) as sent:
             packed = self.shards.mapPartitions(partial(on_executors.gather_blocks, sent=sent)).collect()
             return [unpack(block) for block in on_executors.unwrap(packed)]
 
     def map(self, change: Callable[[Block], Block]) -> SparkRun:
-        """Change all blocks where they are, when they are needed."""
+        """Change all blocks on the executors, when they are needed."""
         return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))
 
     def each_shard(self) -> Iterator[Shard]:
-        """Fetch one shard after the other, so that there is one partition at a time."""
+        """Fetch one shard after the other, one partition at a time."""
         with clear_errors(self.shards.context):
             for blocks, tasks, _ in on_executors.unwrap(self.shards.toLocalIterator()):
                 yield Shard(unpack(blocks), *unpack(tasks))
@@ -265,13 +266,13 @@ class SparkTable(TaskTable):
         return sum(totals[name][1] for totals in self._totals)
 
     def pieces(self) -> Iterator[Piece]:
-        """Fetch everything in the order of task ids, one partition at a time."""
+        """Fetch all pieces in the order of task ids, one partition at a time."""
         with clear_errors(self._found.context):
             for piece in on_executors.unwrap(self._in_order.toLocalIterator(prefetchPartitions=True)):
                 yield unpack(piece)
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
-        """Have the executors write Parquet files into a folder of this name, in order; CSV is written from here."""
+        """Let the executors write Parquet files into a folder of this name, in order; CSV is written from here."""
         if path.suffix != ".parquet":
             super().write(path, table)
             return
@@ -290,7 +291,7 @@ class SparkTable(TaskTable):
 
     @cached_property
     def _in_order(self) -> RDD[on_executors.Record]:
-        """The pieces in order; Spark keeps what it has shuffled, and does not do so again."""
+        """The pieces in order; Spark keeps shuffled data, and does not shuffle again."""
         pieces = self._found.mapPartitions(on_executors.get_pieces)
         if self._cuts is None:
             return pieces
@@ -328,7 +329,7 @@ def _pack_tasks(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _cut(answers: Answers, begin: int, end: int) -> Answers:
-    """Cut out a range of tasks; workers keep their numbers, but their ids are not needed."""
+    """Cut out a range of tasks; workers keep their numbers, and their ids are left out."""
     first, last = answers.starts[begin], answers.starts[end]
     known = slice(*np.searchsorted(answers.gold_task, [begin, end]))
     return replace(
@@ -351,7 +352,7 @@ def _only_row(parts: list[Floats]) -> Floats:
 
 
 def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
-    """Return into how many ranges of workers sums are split that executors add up, or 1 if the driver does."""
+    """Return the number of ranges of workers whose sums executors add up, or 1 if the driver does."""
     size = n_partitions * n_workers * worker_bytes
     if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1
@@ -359,7 +360,7 @@ def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
 
 
 def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
-    """Keep an RDD on the executors as long as its owner is used, and what was sent to make it."""
+    """Keep an RDD and its broadcasts on the executors as long as its owner is used."""
     from pyspark import StorageLevel
 
     rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)

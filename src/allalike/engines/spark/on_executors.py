@@ -1,7 +1,7 @@
 """Functions that the executors of Spark apply to the records of one partition.
 
-A record is a pair of the number of a partition and what belongs there. An error that the user can understand is a
-record too: whoever comes across it hands it on, and it is raised where the run was started.
+A record is a pair of the number of a partition and its content. An error for the user is a record, too: every step
+passes it on, and it is raised where the run was started.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def unwrap(records: Records) -> Iterator[Any]:
 
 
 def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Record]]:
-    """Yield an error that the user can understand as a record."""
+    """Yield an error for the user as a record."""
 
     @wraps(function)
     def as_records(*args: Any, **options: Any) -> Iterator[Record]:
@@ -77,12 +77,12 @@ def make_shards(records: Records) -> Iterator[Record]:
 
 
 def _pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
-    """Pack the blocks of a shard, its tasks, and what it holds."""
+    """Pack the blocks of a shard, its tasks, and its counts."""
     return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(tally)
 
 
 def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
-    """Return what is true of all rows, or what is wrong with them; this partition has the digests of all inputs."""
+    """Return facts about all rows, or their error; this partition has the digests of all inputs."""
     told = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
     try:
         facts: Any = join_digests(told, plan)
@@ -98,7 +98,7 @@ def _select_chunks(records: Records, n_partitions: int) -> Iterator[bytes]:
 
 @_as_records
 def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
-    """Return the rows of a partition whose numbers are below a limit, in order."""
+    """Return the rows of a partition with numbers below a limit, in order."""
     facts, n_partitions = _unpickle(sent.value)
     columns = read_chunks(_select_chunks(records, n_partitions), facts, limit)
     if columns is not None:
@@ -137,7 +137,7 @@ def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record
 
 
 def _group_chunks(records: Records, n_partitions: int) -> Iterator[list[bytes]]:
-    """Yield the chunks of one partition after the other, or of several that are small.
+    """Yield the chunks of one partition after the other, or of several small ones.
 
     >>> records = [(0, bytes(_MIN_SHARD_BYTES)), (1, b"a"), (2, b"b"), (3, b"a digest")]
     >>> [len(chunks) for chunks in _group_chunks(records, 3)]
@@ -166,7 +166,7 @@ def _unpack_blocks(records: Records) -> Iterator[Block]:
 
 
 def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
-    """Add up what a kernel returns for each block."""
+    """Add up a kernel's results for each block."""
     sums = Sums(n_workers)
     for block in blocks:
         sums.add(block, kernel, params)
@@ -174,7 +174,7 @@ def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: 
 
 
 def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
-    """Add up what a kernel returns for each block and belongs to no worker, as the one row of each array."""
+    """Add up a kernel's results that belong to no worker, as one row of each array."""
     totals = Sums(None)
     for block in blocks:
         totals.add(block, kernel)
@@ -184,7 +184,7 @@ def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tup
 def sum_pairs(
     blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...], *, n_workers: int, rows: range
 ) -> Totals:
-    """Add up what a kernel returns for the pairs of some workers with all, in each block."""
+    """Add up a kernel's results for the pairs of some workers with all."""
     sums = PairSums(n_workers, rows)
     for block in blocks:
         sums.add(block, kernel)
@@ -229,7 +229,7 @@ def _split(number: int, sums: Totals, bounds: list[int], **first: list[Any]) -> 
 
 @_as_records
 def add_ranges(records: Records) -> Iterator[Record]:
-    """Add up the sums of all partitions for the ranges that came here."""
+    """Add up the sums of all partitions for the ranges of this partition."""
     for range_number, total in _add_by_range(records).items():
         yield range_number, (0, pack(total))
 

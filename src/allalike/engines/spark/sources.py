@@ -1,7 +1,6 @@
-"""Sources: how Spark can read answers where they are, in data frames, tables, and files of text or Parquet.
+"""Sources: data frames, tables, and files of text or Parquet that Spark reads itself.
 
-Spark itself reads data frames, tables and addresses. Files of this machine, and all other kinds of answers, are read
-here.
+Files of this machine, and all other answers, are read by the driver.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
-from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
+from allalike.readers.formats.files import ENDINGS
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
 from allalike.readers.reshaping.parts import has_parts
@@ -37,7 +36,7 @@ _MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
 
 
 def find_source(source: Scan, session: Any, master: str | None) -> SparkSource | None:
-    """Find out how Spark reads these answers; nothing if they are better read here."""
+    """Return how Spark reads these answers; None if the driver should read them."""
     given = source.source
     if source.domain is not None and source.domain.pictures and source.domain.pictures.splits:
         return None
@@ -70,7 +69,7 @@ def _may_be_table(name: str) -> bool:
 
 
 def _open_given(source: Scan, given: Any) -> SparkSource:
-    """Read a data frame in its own session."""
+    """Read a data frame in its session."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     if not isinstance(given, DataFrame):
@@ -110,7 +109,7 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
-    """Return the columns of the roles, by their positions; a comparison is three columns, and perhaps of one task."""
+    """Return the columns of the roles by their positions; a comparison has three columns, and perhaps a task."""
     from pyspark.sql import functions as sql
 
     def column(name: str) -> Any:
@@ -134,7 +133,7 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
-    """Have Spark read files wherever it finds them."""
+    """Let Spark read files wherever it finds them."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -177,7 +176,7 @@ def _ending(path: str) -> str | None:
 
 
 def _escape(path: str) -> str:
-    r"""Return a path that is no pattern for Spark.
+    r"""Return a path that Spark does not read as a pattern.
 
     >>> _escape("a[1].csv")
     'a\\[1\\].csv'

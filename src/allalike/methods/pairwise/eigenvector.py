@@ -1,4 +1,4 @@
-"""EVD: who varies with the others knows the truth; the leading eigenvector of the covariances says by how much.
+"""EVD: accuracies from the leading eigenvector of the workers' covariances.
 
 Parisi et al. (2014; the spectral meta-learner, in its form for workers who err alike on both classes). Let
 x = -1 or +1, and let worker i be right with probability p_i, independently of the others. With a_i = 2 p_i - 1 and b
@@ -8,8 +8,8 @@ the mean of the true labels,
 
 so off its diagonal the covariance matrix has rank one, and its eigenvector is proportional to a. The diagonal is not
 part of the model, and has to be filled in. It works with ten workers and more, hundreds of common tasks and two classes
-that are both frequent, and needs no start. Covariances need both classes: where all truths are the same, good workers
-vary no more than bad ones, and EVD fails.
+that are both frequent, and needs no start. Covariances need both classes: if all tasks have the same class, good
+workers vary as little as bad ones, and EVD fails.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ DIAGONALS = {"lsq": least_squares, "loglsq": log_least_squares, "iterate": itera
 
 @dataclass(frozen=True, kw_only=True)
 class EVD(Method):
-    """A method that weighs by the leading eigenvector of the workers' covariances, for two classes.
+    """Weights by the leading eigenvector of the workers' covariances, for two classes.
 
     With missing answers the covariance of two workers is that of their common tasks, around the means of all their
-    answers; without common tasks it is 0. Workers who are linked to the others by no common tasks at all, not even
-    through third ones, are hence worth nothing beside a group that varies more.
+    answers; without common tasks it is 0. So workers without a chain of common tasks to the others have no weight
+    beside a group that varies more.
 
     The fault is the probability of error. Off the diagonal, Q_ij is fitted by c v_i v_j, so that
     sqrt(c) v_i = sqrt(1 - b^2) a_i, however the diagonal was filled; b follows from the workers' means, which are
@@ -148,7 +148,7 @@ class EVD(Method):
         return labels.n_classes in (1, 2)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by the eigenvector."""
+        """Compute weights from the eigenvector."""
         peers = Peers(run)
         vector, skill = np.ones((2, len(run.workers)))
         if peak(peers.unweighted.distance) > 0:  # or all answers are the same
@@ -179,7 +179,7 @@ def _votes(block: Block) -> dict[str, Floats]:
 
 
 def _vector(covariances: Covariances, diagonal: Floats) -> Floats:
-    """Return the leading eigenvector, on the side of most workers; 0 where nobody varies, or no side is larger."""
+    """Return the leading eigenvector, positive for most workers; 0 if nobody varies, or no sign prevails."""
     value, vector = covariances.q.leading(diagonal)
     vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max()] = 0.0  # or rounding would decide tasks
     side = vector.sum()
@@ -203,6 +203,6 @@ def _skill(covariances: Covariances, vector: Floats) -> Floats:
 def _decide(
     block: Block, weights: Floats, faults: Floats, sign: Floats, *, encoding: Encoding, ties: Ties
 ) -> dict[str, Array]:
-    """Aggregate after turning round the answers of those who are worse than chance."""
+    """Aggregate after flipping the answers of workers who are worse than chance."""
     turned = np.where(sign[block.worker] < 0, 1 - block.label, block.label).astype(block.label.dtype)
     return encoding.kernels.aggregate(encoding.prepare(replace(block, label=turned)), weights, faults, ties=ties)

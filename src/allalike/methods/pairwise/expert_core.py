@@ -1,20 +1,20 @@
-"""EXP and TOP2: those who agree with each other more than chance are the experts.
+"""EXP and TOP2: workers who agree with each other more than by chance are the experts.
 
-Kawase et al. (2019). Workers are the nodes of a graph, weighted by how surprising their agreement is. The expert core
-is the set X with the largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker with
-the smallest weighted degree, again and again, and return the set whose smallest degree was the largest. Only the core
-has weight, the same for each of its members.
+Kawase et al. (2019). Workers are the nodes of a graph whose weights are the surprise of their agreement. The expert
+core is the set X with the largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker
+with the smallest weighted degree, again and again, and return the set whose smallest degree was the largest. Only the
+members of the core have a weight, which is equal.
 
 For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
 guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
 common tasks is no evidence: gamma_ij = 0.
 
 EXP's core is the same in whatever order equals are removed, for the union of two sets with the largest smallest degree
-is one, too. That of TOP2 is not: of equal workers the first by their ids is removed. A truth is marked as drawn among
-equals if somebody whose place in the core such an order decided says otherwise.
+is one, too. That of TOP2 is not: of equal workers the first by their ids is removed. A label is marked as tied if a
+worker whose membership depended on that order disagrees.
 
-They work where a few experts are among many who guess, on questions that are hard. They fail where workers are equally
-good, for most voices are then thrown away; and copies, who agree more than anybody, are the core.
+They work where a few experts are among many who guess, on hard questions. They fail where workers are equally good,
+because most answers are then discarded; and copies, who agree most of all, become the core.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
 
 
 def surprises(pairs: AllPairs, chance: Floats) -> PairMatrix:
-    """Return how surprising the agreement of each pair is, if a guess of the worker agrees with this probability."""
+    """Return the surprise of the agreement of each pair, if a guess of the worker agrees with this probability."""
     chances, place = np.unique(chance, return_inverse=True)
     [gamma] = pairs.measure(lambda some: (-_log_tails_of(some, chances, place[some.left]),))
     return gamma
@@ -154,16 +154,16 @@ def _survivors(order: npt.NDArray[np.int64], removed: int) -> Flags:
 
 @dataclass(frozen=True, kw_only=True)
 class _Core(Method):
-    """A method that gives the same weight to each member of a core.
+    """Equal weights for the members of a core.
 
-    `_core` finds it in similarities, and whose place in it the order of workers decided.
+    `_core` finds it from similarities, with the members whom the order of workers decided.
     """
 
     chance: str = choice("classes", "mean")
     tail: str = choice("exact", "printed")
 
     def fit(self, run: Run) -> Fit:
-        """Weigh the members of the core; the faults are the average distances to them."""
+        """Compute weights; the errors are the mean distances to the core."""
         peers = Peers(run)
         chance = self._chance(run, peers.unweighted)
         pairs = all_pairs(run, each=_BYTES_PER_PAIR)
@@ -194,7 +194,7 @@ class _Core(Method):
 
 
 def _marking(run: Run, weighing: Fit, drawn: Floats) -> Fit:
-    """Return the weighing with a kernel that marks truths which the order of workers may have decided."""
+    """Return the fit with a kernel that marks labels that the order of workers may have decided."""
     kernels, choices = run.choose_quorum(weighing.weight)
     decide = partial(_decide, kernels=kernels, ties=run.ties)
     return replace(weighing, decide=decide, parameters=(drawn,), choices=choices)
@@ -214,7 +214,7 @@ def _decide(
 
 @dataclass(frozen=True, kw_only=True)
 class EXP(_Core):
-    """A method that trusts the expert core alone.
+    """Equal weights for the expert core.
 
     Parameters
     ----------
@@ -241,14 +241,14 @@ class EXP(_Core):
 
 @dataclass(frozen=True, kw_only=True)
 class TOP2(_Core):
-    """A method that trusts a core of fixed size alone.
+    """Equal weights for a core of fixed size.
 
     Parameters
     ----------
     chance, tail
         As in `EXP`.
     size
-        Number of workers in the core; fewer workers are all kept. The paper says two; the code behind its tables keeps
+        Number of workers in the core; fewer workers are all kept. The paper has two; the code behind its tables keeps
         three.
     method
         ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.

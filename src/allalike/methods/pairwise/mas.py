@@ -1,7 +1,7 @@
 """MAS: multidimensional scaling of the workers around the truth.
 
-Braylan and Lease (2020). Every worker u has an error vector e_u around the truth, which is the origin, and an error
-scale:
+Braylan and Lease (2020). Every worker u has an error vector e_u around the true label, which is the origin, and an
+error scale:
 
     e_u ~ N(0, (diff uerr_u)^2) in each of dim coordinates,      d_uv ~ N(|e_u - e_v|, sigma^2),
     uerr_u ~ N(1, 0.251),   diff ~ N(1, 0.0251),   sigma ~ Exp(1),
@@ -15,9 +15,9 @@ shifted so that the smallest is 0.1, as in the authors' code. The mode is local:
 counts. So that it does not depend on who comes first or how sums were rounded, workers are sorted by their distances,
 which are rounded to nine digits, and those who cannot be told apart by them share their mean.
 
-It works for any label with a distance, such as texts and boxes, of some dozens of workers. It fails to know more than
-proximity does where one number per worker is all that distances tell, it is slow, and the middle of the crowd is the
-truth by assumption.
+It works for any label with a distance, such as texts and boxes, by some dozens of workers. It is slow, it adds little
+to proximity where distances determine only one number per worker, and it assumes that the true label is in the middle
+of the crowd.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class ScalingPosterior:
 
 
 def _shrunken(moments: Moments) -> Floats:
-    """Return average distances, drawn to their mean by how much the distances of a worker differ."""
+    """Return mean distances, shrunk towards their mean by the spread of a worker's distances."""
     known = np.maximum(moments.known, 1.0)
     middle = moments.mean.mean()
     prior = moments.mean.var() + 1e-12
@@ -140,12 +140,12 @@ def _shrunken(moments: Moments) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class MAS(Method):
-    """A method that fits an error scale for each worker to the distances between all of them.
+    """Error scales of the workers, fitted to the distances between all of them.
 
     The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
-    takes a fraction of a second for thirty workers and ten seconds for three hundred. Every one of up to ``max_iter``
-    steps goes through all pairs of workers who met, so that it may take an hour for six thousand; what may take longer
-    is refused, unless ``starts`` and ``max_iter`` are lowered.
+    takes a fraction of a second for thirty workers and ten seconds for three hundred. Each of up to ``max_iter`` steps
+    visits all pairs of workers with common tasks, so that it may take an hour for six thousand; longer runs are
+    refused, unless ``starts`` and ``max_iter`` are lowered.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class MAS(Method):
         ``max``: the distance to the largest error scale. ``inverse``: one over it. ``latent``: one over the length of
         the error vector itself, which is then the fault. By default ``max``, and ``inverse`` for numbers.
     max_iter, tol
-        When the search ends.
+        Maximum number of steps, and the tolerance at which the search ends.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0), ("joe", 1, 23.0)]
@@ -189,7 +189,7 @@ class MAS(Method):
     tol: float = number(1e-9, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Weigh by the fitted error scales."""
+        """Compute weights from the fitted error scales."""
         peers, pairs = Peers(run), all_pairs(run, each=_BYTES_PER_PAIR)
         self._check(pairs)
         [mean] = pairs.measure(lambda some: (some.mean,))
@@ -267,7 +267,7 @@ def _keys(part: Any, mix: Floats) -> Floats:
 
 
 def _shared(size: Floats, key: Floats) -> Floats:
-    """Give those with the same key, who stand next to each other, their mean."""
+    """Replace the values of adjacent workers with the same key by their mean."""
     group = np.cumsum(np.concatenate([[True], key[1:] != key[:-1]])) - 1
     shared: Floats = (np.bincount(group, size) / np.bincount(group))[group]
     return shared
@@ -280,7 +280,7 @@ def _shared(size: Floats, key: Floats) -> Floats:
 
 
 class Misfit(NamedTuple):
-    """What points differ by from their distances, one row per set of points.
+    """The misfit of points to their distances, one row per set of points.
 
     ``norm`` is the squared length of each point, ``total`` the misfit over all pairs, and ``pull`` the sum over v of
     (d_uv / |e_u - e_v| - 1) (e_v - e_u), which is its gradient by e_u but for a factor of 2.
@@ -292,7 +292,7 @@ class Misfit(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """How many distances each point has, their mean, and their variance."""
+    """The number of distances of each point, their mean, and their variance."""
 
     known: Floats
     mean: Floats
@@ -301,7 +301,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Distances:
-    """The distances that points should have: an array in which NaN is unknown, or a sparse matrix of the known ones.
+    """The target distances: an array with NaN for unknown ones, or a sparse matrix of the known ones.
 
     >>> distances = Distances(np.array([[np.nan, 3.0], [3.0, np.nan]]))
     >>> distances.misfit(np.array([[[0.0], [2.0]]]))
@@ -345,7 +345,7 @@ class Distances:
 
 
 class _Known(NamedTuple):
-    """The distances of a sparse matrix, each once: two points, how far, and where those of each first point start."""
+    """The distances of a sparse matrix, each once: two points, their distance, and the start of each first point."""
 
     i: npt.NDArray[Any]
     j: npt.NDArray[Any]
@@ -411,7 +411,7 @@ _MAX_HALVINGS = 30  # of the length of a step
 
 @dataclass(frozen=True)
 class Minima:
-    """The end of each row: where it is, how low, after how many steps, and whether it was reached before the limit."""
+    """The result of each row: position, value, number of steps, and whether it converged."""
 
     place: Floats
     value: Floats
@@ -458,7 +458,7 @@ def _dots(left: Floats, right: Floats) -> Floats:
 
 
 def _direction(gradient: Floats, past: deque[_Pair], size: Floats) -> Floats:
-    """Turn the gradient by the curvatures of the past: the two loops of the algorithm."""
+    """Multiply the gradient by the approximate inverse Hessian (two-loop recursion)."""
     q, shares = -gradient, []
     for s, y, rho in reversed(past):
         shares.append(rho * _dots(s, q))
@@ -470,7 +470,7 @@ def _direction(gradient: Floats, past: deque[_Pair], size: Floats) -> Floats:
 
 
 def _curvature(s: Floats, y: Floats, size: Floats) -> tuple[_Pair, Floats]:
-    """Return a step as it is remembered, and the new scale; one along which nothing curves upwards teaches nothing."""
+    """Return a step for the memory, and the new scale; steps without positive curvature are ignored."""
     sy, yy = _dots(s, y), _dots(y, y)
     useful = sy > 1e-10 * yy
     rho = np.where(useful, 1.0, 0.0) / np.where(useful, sy, 1.0)
@@ -480,7 +480,7 @@ def _curvature(s: Floats, y: Floats, size: Floats) -> tuple[_Pair, Floats]:
 def _step(
     objective: Objective, x: Floats, value: Floats, gradient: Floats, direction: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Go into the direction, half as far as long as it is not low enough there; who never is stays where she was."""
+    """Search along the direction, halving the step until the value is low enough; otherwise stay."""
     slope, length = _dots(gradient, direction), np.ones(len(x))
     found, lowest, slopes = x.copy(), value.copy(), gradient.copy()
     trying = np.arange(len(x))

@@ -1,1 +1,1 @@
-"""Steps: what methods share on the way from sums to weights."""
+"""Steps that methods share on the way from sums to weights."""

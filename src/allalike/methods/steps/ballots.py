@@ -1,10 +1,10 @@
-"""Ballots: who said what as a sparse matrix, so that votes, posteriors and counts are products with it.
+"""Ballots: the answers as a sparse matrix, so that votes, posteriors and counts are products with it.
 
-A row is a task, a column a **cell**, a worker together with a label, and an entry the voice of an answer. For a table
+A row is a task, a column a **cell**, a worker together with a label, and an entry the weight of an answer. For a table
 with a row per cell and a column per state s, the product with the matrix B adds up, for each task, the rows of its
-answers; the product with its transpose adds up, for each cell, the rows of the tasks that were answered so:
+answers; the product with its transpose adds up, for each cell, the rows of the tasks with this answer:
 
-    votes_ts = sum_i w_i [l_i = s],    log P_ts = sum_i log C_(w_i, l_i, s),    N_wls = sum of q_ts over her answers l.
+    votes_ts = sum_i w_i [l_i = s], log P_ts = sum_i log C_(w_i, l_i, s), N_wls = sum of q_ts over their answers l.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cells:
 
     @cached_property
     def task(self) -> Array | None:
-        """The task of each answer, if they are few enough to be added up without scipy, which is slow to import."""
+        """The task of each answer, if they are few: they are added up without scipy, which is slow to import."""
         sizes = np.diff(self.starts)
         return np.repeat(np.arange(len(sizes)), sizes) if len(self.cell) < _FEW_ANSWERS else None
 
@@ -123,7 +123,7 @@ def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
-    """Return each label's share of the weighted votes of a task; all the same where nobody has any weight.
+    """Return each label's share of the weighted votes of a task; equal shares without weights.
 
     >>> from allalike._core.blocks.block import Block
     >>> vote_shares(Block.of([[0, 1], [1, 1]]), np.array([3.0, 1.0]), k=2)
@@ -170,7 +170,7 @@ def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Fl
 
 
 def sum_tasks(block: Block, values: Array) -> Floats:
-    """Add up numbers of tasks in the row of the worker who answered first: all rows together are the sum."""
+    """Add numbers of tasks to the row of the task's first worker, so that the rows add up to the sum."""
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
     cells = Cells(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
@@ -191,13 +191,13 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
 
 
-# Draws that depend on nothing but ids and seeds: the same on every engine, for every order of rows.
+# Random numbers that depend only on ids and seeds: equal on every engine, for every order of rows.
 
 _HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
 
 
 def draw_evenly(ids: Array, seed: tuple[int, int], size: int) -> Floats:
-    """Draw so many numbers between 0 and 1 for each hash of an id, by the seed and the number of the start.
+    """Draw this many numbers between 0 and 1 for each hash of an id, by the seed and the number of the start.
 
     >>> draw_evenly(np.array([5, 6], np.uint64), (0, 1), 3).round(2).tolist()
     [[0.28, 0.0, 0.63], [0.93, 0.63, 0.0]]

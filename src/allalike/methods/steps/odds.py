@@ -1,11 +1,12 @@
-"""Odds: how probable each class of a task is, where an answer speaks for its own class alone.
+"""Odds: class probabilities in models where an answer is evidence for its own class alone.
 
-In some models a wrong answer is as probable whichever other class is true. Then all that an answer says are its odds,
+In some models a wrong answer has the same probability for every other true class. Then the evidence of an answer is its
+odds,
 
     w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]),
 
-if all classes are as frequent. A class that nobody named for a task has a score of 0 there, so that only those that
-were named have to be kept, however many there are.
+if all classes are as frequent. A class that nobody named for a task has a score of 0 there, so that only named classes
+are stored.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Posterior(NamedTuple):
-    """How probable classes are: of each group of equal labels, of a class nobody named, and log sum_c exp(score)."""
+    """Class probabilities: of each group of equal labels, of a class nobody named, and log sum_c exp(score)."""
 
     share: Floats
     rest: Floats
@@ -39,7 +40,7 @@ def add_odds(block: Block, odds: Floats) -> Floats:
 
 
 def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
-    """Return T_jc ~ exp(score), where there are so many classes in all.
+    """Return T_jc ~ exp(score), given the number of classes.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.block import group_labels
@@ -59,7 +60,7 @@ def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
 
 
 def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[str, Array]:
-    """Take the most probable class of those that were named; where nobody counts, all who answered count the same.
+    """Take the most probable of the named classes; if all weights are 0, answers count equally.
 
     If everyone who named a class counts against it, take the first that nobody named.
     """
@@ -88,7 +89,7 @@ def list_probabilities(block: Block, odds: Floats, classes: int) -> dict[str, Ar
 
 
 def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
-    """Return, per task, how many labels were named, and the smallest that was not; the named ones are sorted.
+    """Return, per task, the number of named labels, and the smallest other one; the named ones are sorted.
 
     >>> _unnamed(2, np.array([0, 0, 1]), np.array([0, 2, 5]))
     (array([2, 1]), array([1, 0]))
@@ -99,21 +100,19 @@ def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
     return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
 
 
-# Descent: the least value of a smooth convex function of numbers that have lower bounds.
-#
-# L-BFGS in the space of the numbers that are not held at their bounds (Nocedal: Updating quasi-Newton matrices with
-# limited storage. 1980), each step projected on the bounds (Gafni and Bertsekas: Two-metric projection methods for
-# constrained optimization. 1984). That of scipy does the same, but wakes the threads of its linear algebra for ten
-# numbers, which takes ten times as long as the work.
+# Descent: the least value of a smooth convex function of numbers that have lower bounds.  L-BFGS in the space of the
+# numbers that are not held at their bounds (Nocedal: Updating quasi-Newton matrices with limited storage. 1980), each
+# step projected on the bounds (Gafni and Bertsekas: Two-metric projection methods for constrained optimization. 1984).
+# scipy's does the same, but starts the threads of its linear algebra for ten numbers, which takes ten times as long.
 
 
 _ROUNDS, _REMEMBERED, _HALVINGS = 500, 10, 40
-_FLAT = 1e-7  # a slope that is as good as none, beside the value
+_FLAT = 1e-7  # a gradient that counts as 0, relative to the value
 _ENOUGH = 1e-4  # of what the slope promises (Armijo)
 
 
 def descend(lose: Callable[[Floats], tuple[float, Floats]], start: Floats, least: Floats) -> Floats:
-    """Return the numbers with the least loss, none of which is below its bound.
+    """Return the numbers with the least loss above their bounds.
 
     >>> centre = np.array([2.0, -3.0])
     >>> descend(lambda x: (float(((x - centre) ** 2).sum()), 2 * (x - centre)), np.ones(2), np.array([-np.inf, 0.0]))
@@ -143,7 +142,7 @@ def descend(lose: Callable[[Floats], tuple[float, Floats]], start: Floats, least
 
 
 def _bend(down: Floats, moves: Iterable[tuple[Floats, Floats]]) -> Floats:
-    """Return the slope by the curvature that the last moves have shown: the two loops of L-BFGS."""
+    """Return the gradient times the approximate inverse Hessian (two-loop recursion of L-BFGS)."""
     pairs = [(move, turn, 1 / product) for move, turn in moves if (product := float(move @ turn)) > 0]
     way, shares = down.copy(), []
     for move, turn, inverse in reversed(pairs):

@@ -1,7 +1,7 @@
 """Matrices with a number for each pair of workers, for methods that look at every pair.
 
-The sums behind the pairs are read from the run for a range of workers at a time, so that never more than what a method
-keeps is in memory: as an array, or as a sparse matrix where few workers share tasks.
+The sums behind the pairs are read from the run for a range of workers at a time, so that only the numbers that a method
+keeps are in memory: as an array, or as a sparse matrix where few workers share tasks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 Places = npt.NDArray[np.int64]
-_MAX_RESIDUAL = 1e-13  # of the right side, when equations count as solved
+_MAX_RESIDUAL = 1e-13  # of the right side, at which equations count as solved
 _MAX_STEPS = 2000  # of conjugate gradients
 _LANCZOS_VECTORS = 40  # among which an eigenvector is sought
 _MAX_WHOLE_WORKERS = 1000  # whose pairs are read at once; those of more are read range by range
@@ -95,10 +95,10 @@ class PairMatrix:
         return float(values[0]), vectors[:, 0]
 
     def solve(self, diagonal: Floats, right: Floats) -> Floats:
-        """Solve equations with the matrix, with this diagonal added to it, all of whose eigenvalues are 0 or more.
+        """Solve equations with the positive semidefinite matrix with this diagonal added to it.
 
-        The equations must have solutions; of several, that of the smallest norm is returned. Conjugate gradients find
-        it too, because from 0 they do not leave the space in which it lies.
+        The equations must have solutions; of several, that of the smallest norm is returned, also by conjugate
+        gradients, which start from 0.
         """
         if self._is_small:
             return np.asarray(np.linalg.pinv(self.matrix + np.diag(diagonal), hermitian=True) @ right, np.float64)
@@ -196,7 +196,7 @@ class AllPairs:
 
 
 def all_pairs(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.") -> AllPairs:
-    """Return the pairs of all workers, of each of which a method keeps so many bytes."""
+    """Return the pairs of all workers, given the bytes that a method keeps for each."""
     n = len(run.workers)
     if n <= _MAX_WHOLE_WORKERS:
         return AllPairs(run, [range(n)], n * n)

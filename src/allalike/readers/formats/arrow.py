@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -33,32 +34,25 @@ _MAX_COMPACT_BYTES = 3  # per value
 _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 
-def open_parquet(path: Path) -> Source:
+def open_parquet(path: Path, *_: Any) -> Source:
     """Open a Parquet file, whose columns are read when they are needed."""
     import pyarrow.parquet as pq
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
     names = guard(path, "Parquet", lambda: file.schema_arrow.names)
     check_width(names, str(path))
-    kinds, packed = dict(zip(names, file.schema_arrow.types, strict=True)), path.stat().st_size
 
     @cache
-    def extents() -> dict[str, Extent]:
-        measured: dict[str, Extent] = guard(path, "Parquet", lambda: _measure_parquet(path, file))
-        return measured
-
-    def is_compact(name: str) -> bool:
-        """Return whether a column is best read as a dictionary, or must be because it would fill the memory."""
-        is_text, extent = pa.types.is_string(kinds[name]) or pa.types.is_binary(kinds[name]), extents().get(name)
-        return is_text and extent is not None and (extent.is_small or extent.most > find_limit(packed))
+    def measured() -> tuple[Counter[str], set[str]]:
+        sizes: tuple[Counter[str], set[str]] = guard(path, "Parquet", lambda: _measure_parquet(path, file))
+        return sizes
 
     def n_bytes(asked: Sequence[str]) -> int:
-        known = [name for name in asked if name in extents()]
-        return sum(extents()[name].least if is_compact(name) else extents()[name].most for name in known)
+        return sum(measured()[0][name] for name in asked)
 
     def reopen(asked: Sequence[str], **options: int) -> Any:
-        check_unpacked(path, packed, n_bytes(asked))
-        compact = list(filter(is_compact, asked))
+        check_unpacked(path, path.stat().st_size, n_bytes(asked))
+        compact = [name for name in asked if name in measured()[1]]
         return guard(path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact, **options))
 
     def list_batches(asked: Sequence[str], rows: int) -> Iterator[dict[str, Any]]:
@@ -106,7 +100,7 @@ def open_parts(folder: Path) -> Source:
     return replace(join(parts), where=str(folder))
 
 
-def open_arrow(path: Path) -> Source:
+def open_arrow(path: Path, *_: Any) -> Source:
     """Open an Arrow (Feather) file; batch by batch, because the scanner of Arrow crashes at errors."""
     with guard(path, "Arrow", lambda: pa.OSFile(os.fspath(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
@@ -126,10 +120,7 @@ def open_arrow(path: Path) -> Source:
         yield from each_batch(path, "Arrow", list_batches(asked), asked, sound=False)
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        if rows is not None:
-            return take_rows(stream(asked), asked, rows)
-        parts = list(stream(asked))
-        return {name: pa.chunked_array([part[name] for part in parts], schema.field(name).type) for name in asked}
+        return take_rows(stream(asked), asked, rows)
 
     packed, size = path.stat().st_size, measure_arrow(path)
     check_unpacked(path, packed, size)
@@ -139,44 +130,34 @@ def open_arrow(path: Path) -> Source:
 # How much memory files take once they are read, by their metadata.
 
 
-@dataclass
-class Extent:
-    """Size of a column of a Parquet file, in bytes: as stored, and at least and at most once it is read."""
+def _measure_parquet(path: Path, file: Any) -> tuple[Counter[str], set[str]]:
+    """Return how many bytes each column of a file takes once read, and which are best read as dictionaries.
 
-    packed: int = 0
-    values: int = 0
-    least: int = 0
-    most: int = 0
-
-    @property
-    def is_small(self) -> bool:
-        """Whether values take so few bytes that they must be dictionary-encoded, and are best read so."""
-        return self.packed < _MAX_COMPACT_BYTES * self.values
-
-
-def _measure_parquet(path: Path, file: Any) -> dict[str, Extent]:
-    """Return the extent of each column of an open Parquet file."""
-    found: dict[str, Extent] = defaultdict(Extent)
-    limit, metadata, risky = find_limit(path.stat().st_size), file.metadata, []
+    Texts are if their values take so few bytes that they must be so encoded, or would fill the memory otherwise.
+    """
+    packed, n_values, sizes, risky = Counter[str](), Counter[str](), Counter[str](), []
+    limit, metadata = find_limit(path.stat().st_size), file.metadata
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for place in range(group.num_columns):
             chunk = group.column(place)
-            extent, packed = found[chunk.path_in_schema.split(".")[0]], chunk.total_uncompressed_size
+            name, written = chunk.path_in_schema.split(".")[0], chunk.total_uncompressed_size
             values = max(chunk.num_values, group.num_rows)
             width = max(_WIDTHS.get(chunk.physical_type, _CODE_BYTES), file.schema.column(place).length)
-            size = max(packed, width * values)
-            extent.packed += packed
-            extent.values += values
-            extent.least += size
-            extent.most += size
+            size = max(written, width * values)
+            packed[name] += written
+            n_values[name] += values
+            sizes[name] += size
             is_text = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-            if is_text and values * packed > limit >= size:
-                risky.append((extent, chunk.path_in_schema, number, values, size))
-    for extent, column, number, values, size in risky:
-        if "." in column or not extent.is_small:  # others are read as dictionaries anyway
-            extent.most += max(0, values * _find_longest(path, column, number) - size)
-    return dict(found)
+            if is_text and values * written > limit >= size:
+                risky.append((name, chunk.path_in_schema, number, values, size))
+    texts = {each.name for each in file.schema_arrow if pa.types.is_string(each.type) or pa.types.is_binary(each.type)}
+    compact, more = {name for name in texts if packed[name] < _MAX_COMPACT_BYTES * n_values[name]}, Counter[str]()
+    for name, column, number, values, size in risky:
+        if name not in compact:
+            more[name] += max(0, values * _find_longest(path, column, number) - size)
+    compact |= {name for name in texts if sizes[name] + more[name] > limit}
+    return sizes + Counter({name: size for name, size in more.items() if name not in compact}), compact
 
 
 def _find_longest(path: Path, column: str, group: int) -> int:
@@ -230,19 +211,12 @@ def _measure_shared(column: Any) -> int:
 def estimate_unpacked(path: Path) -> int:
     """Return about how many bytes all columns of a file take once read, and the size of any other file."""
     size, ending = path.stat().st_size, path.suffix.lower()
-    try:
-        if ending in (".feather", ".arrow"):
-            return max(size, measure_arrow(path))
-        if ending not in (".parquet", ".pq"):
-            return size
-        import pyarrow.parquet as pq  # takes longer than reading a small table
-
-        metadata = pq.read_metadata(path)
-    except (OSError, pa.ArrowException, InputError):  # which reading will name
-        return size
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    sizes = [max(_CODE_BYTES * each.num_rows * each.num_columns, each.total_byte_size) for each in groups]
-    return max(size, int(sum(sizes)))
+    openers = {**dict.fromkeys(PARQUET_ENDINGS, open_parquet), **dict.fromkeys((".feather", ".arrow"), open_arrow)}
+    with suppress(OSError, InputError):  # which reading will name
+        if ending in openers:
+            table = openers[ending](path)
+            return max(size, table.n_bytes(table.names))
+    return size
 
 
 def measure_arrow(path: Path) -> int:

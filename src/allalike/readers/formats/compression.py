@@ -11,7 +11,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from allalike._core.late import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_SAMPLES, MAX_UNPACKED_BYTES
@@ -139,11 +139,8 @@ class _Unpacked(io.RawIOBase):
         if self._packing != "zip":
             return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
         archive = self._stack.enter_context(_open_archive(self._path))
-        member = _find_member(self._path, archive)
-        try:
-            return archive.open(member)
-        except (RuntimeError, zipfile.BadZipFile) as error:  # a password, or a method that is not known here
-            raise _damaged(self._path, self._packing, error) from error
+        with _naming_damage(self._path, self._packing):  # also a password, or a method that is not known here
+            return archive.open(_find_member(self._path, archive))
 
     def readable(self) -> bool:
         return True
@@ -151,7 +148,10 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
         try:
-            data = b"" if self.failure else self._read(len(view))
+            with _naming_damage(self._path, self._packing):
+                data = b"" if self.failure else self._inner.read(len(view))
+            self._unpacked += len(data)
+            check_unpacked(self._path, self._packed, self._unpacked, most=MAX_UNPACKED_BYTES, instead="unpack it")
         except InputError as error:
             self.failure, data = error, b""
             if not self._late:
@@ -159,33 +159,29 @@ class _Unpacked(io.RawIOBase):
         view[: len(data)] = data
         return len(data)
 
-    def _read(self, n_bytes: int) -> bytes:
-        try:
-            data: bytes = self._inner.read(n_bytes)
-        except _DAMAGES as error:
-            raise _damaged(self._path, self._packing, error) from error
-        self._unpacked += len(data)
-        check_unpacked(self._path, self._packed, self._unpacked, most=MAX_UNPACKED_BYTES, instead="unpack it")
-        return data
-
     def close(self) -> None:
         self._stack.close()
         super().close()
 
 
-def _damaged(path: Path, packing: str, error: Exception, member: str = "") -> InputError:
-    reason = f"{member}: " * bool(member) + str(error).rstrip(".")
-    return InputError(f"{path} cannot be unpacked ({packing}): {reason}. Is it complete? Copy it again, or unpack it.")
+@contextmanager
+def _naming_damage(path: Path, packing: str, member: str = "") -> Iterator[None]:
+    """Turn what a damaged file makes its format's reader raise into an error that names the file."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _DAMAGES as error:
+        reason = f"{member}: " * bool(member) + str(error).rstrip(".")
+        raise InputError(
+            f"{path} cannot be unpacked ({packing}): {reason}. Is it complete? Copy it again, or unpack it."
+        ) from error
 
 
 def _open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
     """Open a zip file of at most so many members."""
-    try:
+    with _naming_damage(path, "zip"):
         return Archive(path, most)
-    except InputError:
-        raise
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise _damaged(path, "zip", error) from error
 
 
 def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -209,49 +205,42 @@ def check_archive(path: Path) -> list[str]:
         return members.names
 
 
-class ArchiveMembers:
+class ArchiveMembers(Archive):
     """The files in a zip archive, read one by one and within limits, also if they are packed with Zstandard."""
 
     def __init__(self, path: Path, most: int | None = None, *, free: int = 0, instead: str = "save it as JSON") -> None:
         check_regular(path)
-        self._path, self._archive = path, _open_archive(path, MAX_SAMPLES if most is None else most)
-        self._infos = {info.filename: info for info in self._archive.infolist()}
-        packed, unpacked = path.stat().st_size, sum(info.file_size for info in self._archive.infolist())
+        self._path = path
+        with _naming_damage(path, "zip"):
+            super().__init__(path, MAX_SAMPLES if most is None else most)
+        packed, unpacked = path.stat().st_size, sum(info.file_size for info in self.infolist())
         try:
             check_unpacked(path, packed, unpacked, free=free, most=MAX_UNPACKED_BYTES, instead=instead)
         except InputError:
-            self._archive.close()
+            self.close()
             raise
 
     @property
     def names(self) -> list[str]:
         """The names of the files, in the order of the archive."""
-        return list(self._infos)
+        return list(self.NameToInfo)
 
-    def read(self, name: str) -> bytes:
+    def read_member(self, name: str) -> bytes:
         """Return the bytes of a file; of two with one name, of the last."""
-        info = self._infos[name]
-        try:
-            return self._read_zstandard(info) if info.compress_type == _ZSTANDARD else self._archive.read(info)
-        except _DAMAGES as error:
-            raise _damaged(self._path, "zip", error, name) from error
+        info = self.NameToInfo[name]
+        with _naming_damage(self._path, "zip", name):
+            return self._read_zstandard(info) if info.compress_type == _ZSTANDARD else self.read(info)
 
     def _read_zstandard(self, info: zipfile.ZipInfo) -> bytes:
         if info.flag_bits & 1:
             raise RuntimeError("it is encrypted")
         stored = copy(info)  # as if the packed bytes were the file, whose checksum is unknown
         stored.compress_type, stored.file_size, stored.CRC = zipfile.ZIP_STORED, info.compress_size, cast("Any", None)
-        packed = self._archive.read(stored)
+        packed = self.read(stored)
         data: bytes = pa.decompress(packed, decompressed_size=info.file_size, codec="zstd", asbytes=True)
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
             raise zipfile.BadZipFile("bad checksum")
         return data
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._archive.close()
 
 
 def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:

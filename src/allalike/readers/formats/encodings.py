@@ -7,7 +7,7 @@ import io
 import re
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING
 
 from allalike._core.late import late_pattern
 from allalike.errors import InputError
@@ -108,16 +108,11 @@ def _count_foreign(text: str) -> int:
     return sum(not char.isascii() for char in text)
 
 
-def open_text(path: Path, encoding: str | None = None) -> TextIO:
-    """Open a text file for reading, unpacked and decoded on the way; the ends of lines stay as they are."""
-    return cast("TextIO", io.TextIOWrapper(open_bytes(path), with_mark(encoding or find_encoding(path)), newline=""))
-
-
 def read_text(path: Path, encoding: str | None = None) -> str:
-    """Return all of a text file."""
+    """Return all of a text file; the ends of lines stay as they are."""
     encoding = encoding or find_encoding(path)
     try:
-        with open_text(path, encoding) as file:
+        with io.TextIOWrapper(open_bytes(path), with_mark(encoding), newline="") as file:
             return file.read()
     except UnicodeError as error:
         raise undecodable(path, encoding, error) from error

@@ -96,21 +96,20 @@ def _open_lines(path: Path, encoding: str) -> Source:
         raise InputError(f"{path} is empty.")
     columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
     table = of_columns({name: columns[name] for name in kinds}, str(path), written=True)
-    return with_paths(table, cache(partial(_parse_all, path, encoding)))
+    return replace(table, records=cache(partial(_parse_all, path, encoding)))
 
 
 def _read_blocks(path: Path, encoding: str) -> Iterator[tuple[bytes, int]]:
     """Yield whole lines, about a megabyte of them at a time, and the number of the first."""
     number = 1
-    with guard(path, "JSON lines", lambda: _open(path, encoding)) as file:
+
+    def open_as_utf8() -> Any:
+        return open_bytes(path) if encoding == "utf-8" else io.BytesIO(read_text(path, encoding).encode())
+
+    with guard(path, "JSON lines", open_as_utf8) as file:
         while block := guard(path, "JSON lines", lambda: file.read(_BLOCK_BYTES) + file.readline()):
             yield block, number
             number += block.count(b"\n")
-
-
-def _open(path: Path, encoding: str) -> Any:
-    """Open a file as bytes of UTF-8."""
-    return open_bytes(path) if encoding == "utf-8" else io.BytesIO(read_text(path, encoding).encode())
 
 
 def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
@@ -149,36 +148,25 @@ def _parse_lines(block: bytes, path: Path, first: int) -> list[dict[str, Any]]:
         records: list[Any] = msgspec.json.Decoder().decode_lines(block)
         if all(isinstance(record, dict) for record in records) and not is_deep(records):
             return records
-    lines = enumerate(block.split(b"\n"), start=first)
-    return [_parse_line(line, path, number) for number, line in lines if line.strip()]
-
-
-def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        record = parse_json(line)
-    except UnicodeError as error:
-        raise undecodable(path, "utf-8", error, number) from error
-    except ValueError as error:
-        raise InputError(f"{path}: line {number} cannot be read as JSON: {error}. Correct or remove it.") from error
-    if not isinstance(record, dict):
-        raise InputError(f"{path}: line {number} is null, a list or a value, not an object. Correct or remove it.")
-    return record
+    records = []
+    for number, line in enumerate(block.split(b"\n"), start=first):
+        try:
+            record = parse_json(line) if line.strip() else {}
+        except UnicodeError as error:
+            raise undecodable(path, "utf-8", error, number) from error
+        except ValueError as error:
+            raise InputError(f"{path}: line {number} cannot be read as JSON: {error}. Correct or remove it.") from error
+        if not isinstance(record, dict):
+            raise InputError(f"{path}: line {number} is null, a list or a value, not an object. Correct or remove it.")
+        records += [record] if line.strip() else []
+    return records
 
 
 def _of_records(records: Any, where: str) -> Source:
-    return with_paths(replace(of_records(records, where), written=True), lambda: records)
+    return replace(of_records(records, where), written=True)
 
 
 # Paths into nested records, such as ``annotations[].completed_by.id``: one row for each element of a list.
-
-
-def with_paths(table: Source, records: Any) -> Source:
-    """Return a table whose columns may also be paths into its records; a function returns these."""
-    return replace(
-        table,
-        expand=lambda paths: expand_records(records(), paths, table.where),
-        list_paths=lambda: list_paths(records()[:_LISTED_RECORDS]),
-    )
 
 
 def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Source:
@@ -194,7 +182,7 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
         rows += found
     for path in paths:
         if rows and all(row[path] is _ABSENT for row in rows):
-            known = list(dict.fromkeys(chain.from_iterable(list_paths(records[:_LISTED_RECORDS]))))
+            known = list(dict.fromkeys(chain.from_iterable(list_paths(records))))
             raise ColumnError(
                 f"{where} has no {path!r} in its first record.{did_you_mean(path, known)} It has: {list_names(known)}."
             )
@@ -255,7 +243,7 @@ def _take_step(value: Any, step: str | int | None, where: str) -> list[Any]:
 def list_paths(records: Sequence[Any]) -> list[list[str]]:
     """List the paths that belong together, for each list in the records; at most 5 steps deep."""
     groups: dict[str, dict[str, None]] = {"": {}}
-    for record in records:
+    for record in records[:_LISTED_RECORDS]:
         _note_paths(record, "", "", 0, groups)
     return [
         [path for other, paths in groups.items() if prefix.startswith(other) for path in paths] for prefix in groups

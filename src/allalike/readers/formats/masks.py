@@ -47,7 +47,8 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Sou
         found = layout or _find_layout(root, set(folders), set(stems))
         outer, inner = ("task", "worker") if found == LAYOUTS[0] else ("worker", "task")
         columns = {outer: [*folders], inner: [*stems], "label": [MaskFile(str(path)) for path in paths]}
-    return of_columns({role: columns[role] for role in ("worker", "task", "label")}, str(root), layout=found)
+    ordered = {role: columns[role] for role in ("worker", "task", "label")}
+    return of_columns(ordered, str(root), guessed={"layout": found})
 
 
 def _read_manifest(root: Path) -> dict[str, list[object]]:
@@ -74,22 +75,21 @@ def _read_manifest(root: Path) -> dict[str, list[object]]:
 
 def _list_images(root: Path) -> list[Path]:
     """List the images in the folders of a folder, and refuse any that lie elsewhere."""
-    inner = [folder for folder in _entries(root, root) if folder.is_dir()]
-    paths = [path for folder in (root, *inner) for path in _entries(root, folder) if _is_image(path)]
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        if len(parts) > 2 and not any(part.startswith(".") for part in parts) and _is_image(path):
-            paths.append(path)
+    entries = _entries(root, root)
+    entries += [path for folder in entries if folder.is_dir() for path in _entries(root, folder)]
+    deep = ((path, path.relative_to(root).parts) for path in sorted(root.rglob("*")))
+    entries += [path for path, parts in deep if len(parts) > 2 and not any(part.startswith(".") for part in parts)]
+    paths = [path for path in entries if path.name.lower().endswith(ENDINGS) and path.is_file()]
     if not paths:
         raise InputError(
             f"{root} is a folder with no masks in it: no {', '.join(ENDINGS)} files in folders. To read tables,"
             f" name the files, for example '{root}/*.csv'."
         )
-    elsewhere = [path for place in paths if len((path := place.relative_to(root)).parts) != 2]
-    if elsewhere:
-        raise InputError(
-            f"It is unclear what {elsewhere[0]} in {root} is: masks lie in one folder per task or worker. {_ADVICE}"
-        )
+    for path in (path.relative_to(root) for path in paths):
+        if len(path.parts) != 2:
+            raise InputError(
+                f"It is unclear what {path} in {root} is: masks lie in one folder per task or worker. {_ADVICE}"
+            )
     return paths
 
 
@@ -106,10 +106,6 @@ def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
         f"It is unclear whether the folders in {root} are tasks or workers: {' or '.join(LAYOUTS)}. {_ADVICE}",
         proposals=[Proposal({"layout": layout}) for layout in LAYOUTS],
     )
-
-
-def _is_image(path: Path) -> bool:
-    return path.name.lower().endswith(ENDINGS) and path.is_file()
 
 
 def _entries(root: Path, folder: Path) -> list[Path]:

@@ -29,7 +29,7 @@ from allalike._core.limits import MAX_VOTERS
 from allalike.domains import DOMAINS
 from allalike.errors import InputError, LabelError, TooLargeError
 from allalike.readers.formats.compression import inner_path
-from allalike.readers.formats.encodings import open_text
+from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.source import Source
 from allalike.readers.rating_scales import NO_OPINION
 
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from allalike.readers.formats.files import Files
+
 _NAME = re.compile(r"(ALTERNATIVE|CATEGORY) NAME (\d{1,15})")
-_LINE = re.compile(r"(\d{1,15})\s*:\s*(.+)")
-_PLACES = re.compile(r"(?:\{[\d,]*\}|\d+)(?:,(?:\{[\d,]*\}|\d+))*")
-_LONG_NUMBER = re.compile(r"\d{16}")
+_PLACE = r"(?:\{(?:\d{1,15}(?:,\d{1,15})*)?\}|\d{1,15})"
+_LINE = re.compile(rf"(\d{{1,15}}):({_PLACE}(?:,{_PLACE})*)")
 _MAX_CATEGORIES = 100
 _NO_ANSWER = NO_OPINION | {"abstain", "abstained", "abstention", "absent", "conflict", "unranked", "unrated"}
 
@@ -48,92 +49,82 @@ _NO_ANSWER = NO_OPINION | {"abstain", "abstained", "abstention", "absent", "conf
 @dataclass
 class _Votes:
     header: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    categories: dict[str, str] = field(default_factory=dict)
+    names: dict[str, dict[str, str]] = field(default_factory=lambda: {"ALTERNATIVE": {}, "CATEGORY": {}})
     counts: list[int] = field(default_factory=list)
     orders: list[list[list[str]]] = field(default_factory=list)  # places, and the alternatives at each
 
 
-def open_votes(path: Path, *_: Any) -> Source:
+def open_votes(path: Path, files: Files) -> Source:
     """Open a PrefLib file: orders of alternatives, or alternatives in categories."""
-    kind = inner_path(path).suffix.lower()[1:]
-    votes, stem = (
-        _read(path, (kind,) if kind in ("soc", "cat") else ("soc", "soi", "toc", "toi")),
-        path.name.split(".")[0],
-    )
+    kind, stem = inner_path(path).suffix.lower()[1:], path.name.split(".")[0]
+    votes = _read(path, files, (kind,) if kind in ("soc", "cat") else ("soc", "soi", "toc", "toi"))
+    names = votes.names["ALTERNATIVE"]
+    if len(set(names.values())) < len(names) or not all(names.values()):
+        names = {}  # alternatives are known by their numbers
     if kind != "cat":
-        labels = _write_orders(votes)
-        return _make_table(
-            path, votes, [[(0, number)] for number in range(len(labels))], [stem], labels, domain="ranking"
-        )
+        labels = _write_orders(votes.orders, names)
+        lines = [[(0, number)] for number in range(len(labels))]
+        return _make_table(path, votes.counts, lines, [stem], labels, domain="ranking")
     labels = _name_categories(path, votes)
     levels = [label for label in labels if label.strip().casefold() not in _NO_ANSWER]
-    items = votes.names or {item: f"{stem}:{item}" for order in votes.orders for place in order for item in place}
+    items = names or {item: f"{stem}:{item}" for order in votes.orders for place in order for item in place}
     tasks = {item: number for number, item in enumerate(items)}
-    cells = [
+    lines = [
         [(tasks[item], place) for place, label in enumerate(labels) if label in levels for item in order[place]]
         for order in votes.orders
     ]
-    if not any(cells):
+    if not any(lines):
         raise InputError(f"{path} holds no votes: all alternatives are in categories that mean no answer.")
     make: Any = DOMAINS["ordinal"]
     domain = make(levels=tuple(reversed(levels))) if len(levels) > 2 else "categorical"
     remarks = [f"The category {label!r} means no answer, and is excluded." for label in labels if label not in levels]
-    return _make_table(path, votes, cells, list(items.values()), labels, domain=domain, remarks=tuple(remarks))
+    return _make_table(path, votes.counts, lines, list(items.values()), labels, domain=domain, remarks=remarks)
 
 
-def _write_orders(votes: _Votes) -> list[str]:
+def _write_orders(orders: Sequence[list[list[str]]], names: dict[str, str]) -> list[str]:
     """Return orders as labels, written with '>' and '=', or as JSON if a name would be misread."""
-    labels = []
-    is_plain = not any(mark in name for name in votes.names.values() for mark in "<>=~{}[,;|")
-    for order in votes.orders:
-        places = [[votes.names.get(item, item) for item in place] for place in order if place]
-        if is_plain:
-            labels.append(">".join(map("=".join, places)))
-        else:
-            labels.append(json.dumps([place[0] if len(place) == 1 else place for place in places], ensure_ascii=False))
-    return labels
+    named = [[[names.get(item, item) for item in place] for place in order if place] for order in orders]
+    if not any(mark in name for name in names.values() for mark in "<>=~{}[,;|"):
+        return [">".join(map("=".join, order)) for order in named]
+    single = [[place[0] if len(place) == 1 else place for place in order] for order in named]
+    return [json.dumps(order, ensure_ascii=False) for order in single]
 
 
 def _make_table(
-    path: Path, votes: _Votes, cells: Sequence[list[tuple[int, int]]], tasks: list[str], labels: list[str], **more: Any
+    path: Path, counts: list[int], lines: list[list[tuple[int, int]]], tasks: list[str], labels: list[str], **more: Any
 ) -> Source:
     """Make a table of lines, of each of which so many voters gave the same pairs of a task and a label."""
-    counts, n_voters, stem = votes.counts, sum(votes.counts), path.name.split(".")[0]
-    n_answers = max(n_voters, sum(count * len(line) for count, line in zip(counts, cells, strict=True)))
+    sizes, n_voters = list(map(len, lines)), sum(counts)
+    n_answers = max(n_voters, sum(count * size for count, size in zip(counts, sizes, strict=True)))
     if n_answers > MAX_VOTERS:
         raise TooLargeError(f"{path} has {n_answers:,} answers. At most {MAX_VOTERS:,} can be taken one by one.")
 
     def read(asked: Sequence[str], _: int | None) -> dict[str, Any]:
-        width, sizes = len(str(n_voters)), np.repeat([len(line) for line in cells], counts)
-        lines = [np.array(line, np.int64).reshape(-1, 2) for line in cells]
-        pairs = np.concatenate([np.tile(line, (count, 1)) for line, count in zip(lines, counts, strict=True)])
-        columns = {"task": (tasks, pairs[:, 0]), "label": (labels, pairs[:, 1])}
+        pairs = [np.tile(np.array(line).reshape(-1, 2), (n, 1)) for line, n in zip(lines, counts, strict=True)]
+        places = dict(zip(("task", "label"), np.concatenate(pairs).astype(np.int64).T, strict=True))
+        names = {"task": tasks, "label": labels}
         if "worker" in asked:
-            workers = [f"{stem}:{number:0{width}d}" for number in range(1, n_voters + 1)]
-            columns["worker"] = (workers, np.repeat(np.arange(n_voters), sizes))
-        return {name: pa.array(columns[name][0], pa.large_string()).take(arrow_of(columns[name][1])) for name in asked}
+            stem, width = path.name.split(".")[0], len(str(n_voters))
+            names["worker"] = [f"{stem}:{number:0{width}d}" for number in range(1, n_voters + 1)]
+            places["worker"] = np.repeat(np.arange(n_voters), np.repeat(sizes, counts))
+        return {name: pa.array(names[name], pa.large_string()).take(arrow_of(places[name])) for name in asked}
 
     return Source(["worker", "task", "label"], read, str(path), **more)
 
 
-def _read(path: Path, kinds: tuple[str, ...]) -> _Votes:
+def _read(path: Path, files: Files, kinds: tuple[str, ...]) -> _Votes:
     """Read and check a file of one of these kinds; orders of ``soc`` alone must be strict and complete."""
     votes = _Votes()
-    try:
-        with open_text(path, "utf-8") as file:
-            lines = [line.strip() for line in io.StringIO(file.read(), newline=None)]
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} cannot be read as PrefLib's text: {error}. Save it as UTF-8.") from error
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("#"):
-            key, _, value = map(str.strip, line[1:].partition(":"))
-            if name := _NAME.fullmatch(key):
-                (votes.names if name[1] == "ALTERNATIVE" else votes.categories)[str(int(name[2]))] = value
-            else:
-                votes.header[key] = value
-        elif line:
-            _add(votes, line, f"Line {number} of {path}", strict=kinds == ("soc",))
+    text = read_text(path, files.encoding or "utf-8")
+    for number, line in enumerate(map(str.strip, io.StringIO(text, newline=None)), start=1):
+        key, _, value = map(str.strip, line[1:].partition(":"))
+        if not line.startswith("#"):
+            if line:
+                _add(votes, line, f"Line {number} of {path}", strict=kinds == ("soc",))
+        elif name := _NAME.fullmatch(key):
+            votes.names[name[1]][str(int(name[2]))] = value
+        else:
+            votes.header[key] = value
     kind = votes.header.get("DATA TYPE", kinds[0]).lower()
     if kind not in kinds:
         raise LabelError(f"{path} holds {kind!r} data. Its name should end with .{kind}.")
@@ -143,8 +134,6 @@ def _read(path: Path, kinds: tuple[str, ...]) -> _Votes:
     known = votes.header.get("NUMBER VOTERS", "")
     if known.isdecimal() and len(known) <= 15 and int(known) != n_voters:
         raise InputError(f"{path} should have {int(known):,} voters by its header, but its lines have {n_voters:,}.")
-    if len(set(votes.names.values())) < len(votes.names) or not all(votes.names.values()):
-        votes.names = {}  # alternatives are known by their numbers
     return votes
 
 
@@ -152,23 +141,23 @@ def _add(votes: _Votes, line: str, where: str, *, strict: bool) -> None:
     """Add a line of voters and their order or categories."""
     if strict and "{" in line:
         raise LabelError(f"{where} has ties: {line[:60]!r}. A file of orders with ties is called .toc, or .toi.")
-    entry = _LINE.fullmatch(line)
-    written = re.sub(r"\s*([,{}])\s*", r"\1", entry[2]) if entry else ""
-    if not entry or not _PLACES.fullmatch(written) or _LONG_NUMBER.search(written):
+    entry = _LINE.fullmatch(re.sub(r"\s*([:,{}])\s*", r"\1", line))
+    if not entry:
         raise InputError(f"{where} is not of the form 'voters: 1,{'2,3' if strict else '{2,3}'}': {line[:60]!r}.")
-    places = re.findall(r"\{[^}]*\}|\d+", written)
+    places = re.findall(r"\{[^}]*\}|\d+", entry[2])
     order = [[str(int(item)) for item in re.findall(r"\d+", place)] for place in places]
     items = [item for place in order for item in place]
     if twice := [item for item, times in Counter(items).items() if times > 1]:
         raise LabelError(f"{where} has alternative {twice[0]} twice.")
+    known = set(votes.names["ALTERNATIVE"])
     if strict:
-        every = set(votes.names) or {item for place in (votes.orders or [order])[0] for item in place}
+        every = known or {item for place in (votes.orders or [order])[0] for item in place}
         if odd := sorted(set(items) ^ every, key=int):
             raise LabelError(
                 f"{where} does not rank the same alternatives as the others do: they differ in {', '.join(odd[:6])}."
                 " A file of orders with gaps is called .soi, or .toi."
             )
-    elif unknown := [item for item in items if votes.names and item not in votes.names]:
+    elif unknown := [item for item in items if known and item not in known]:
         raise LabelError(f"{where} has alternative {unknown[0]}, which has no name in the head of the file.")
     votes.counts.append(int(entry[1]))
     votes.orders.append(order)
@@ -176,8 +165,8 @@ def _add(votes: _Votes, line: str, where: str, *, strict: bool) -> None:
 
 def _name_categories(path: Path, votes: _Votes) -> list[str]:
     """Return the name of each category, or its number where names are missing or not unique."""
-    known = votes.header.get("NUMBER CATEGORIES", "")
-    number = int(known) if known.isdecimal() and len(known) <= 3 else max(map(int, votes.categories), default=0)
+    named, known = votes.names["CATEGORY"], votes.header.get("NUMBER CATEGORIES", "")
+    number = int(known) if known.isdecimal() and len(known) <= 3 else max(map(int, named), default=0)
     number = number or max(map(len, votes.orders))
     if number > _MAX_CATEGORIES:
         raise InputError(f"{path} has {number:,} categories, and {_MAX_CATEGORIES} are the most. Is it a .soc file?")
@@ -187,5 +176,5 @@ def _name_categories(path: Path, votes: _Votes) -> list[str]:
             " alternatives, and correct NUMBER CATEGORIES if it is wrong."
         )
     numbers = [str(place) for place in range(1, number + 1)]
-    names = [votes.categories.get(place, "") for place in numbers]
+    names = [named.get(place, "") for place in numbers]
     return names if all(names) and len(set(names)) == number else numbers

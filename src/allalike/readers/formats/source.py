@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -79,13 +80,13 @@ class Source:
     """A table that is named but not yet read: its columns are read when they are needed, with facts that are known.
 
     ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
-    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested records are listed by
-    ``list_paths``, and made columns by ``expand``.
+    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested ``records`` can be made
+    columns.
 
-    ``roles`` are the columns of worker, task and label, ``guessed`` the options that were guessed, and ``layout`` is
-    that of a folder of masks. Labels are of the type ``domain``; some columns have known ``levels``; ``scales`` is the
-    column of the scale of each task. A label has a column of ``truths``, or one of ``details`` on its members.
-    Samples of a judge, ``careless`` workers with reasons, and the number of ``silent`` tasks go to the notes.
+    ``roles`` are the columns of worker, task and label, and ``guessed`` the options that were found out. Labels are of
+    the type ``domain``; some columns have known ``levels``; ``scales`` is the column of the scale of each task. A label
+    has a column of ``truths``, or one of ``details`` on its members. The ``notes`` become those of the answers: samples
+    of a judge, careless workers with reasons, and the number of silent tasks.
     """
 
     names: list[str]
@@ -99,20 +100,16 @@ class Source:
     na: Sequence[str] | None = None
     index: Sequence[Any] | None = None
     parts: tuple[Source, ...] = ()
-    expand: Callable[[Sequence[str]], Source] | None = None
-    list_paths: Callable[[], list[list[str]]] | None = None
+    records: Callable[[], list[Any]] | None = None
     roles: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     guessed: Mapping[str, str] = field(default_factory=dict)
     remarks: Sequence[str] = ()
-    layout: str = ""
     domain: str | Domain = ""
     levels: Mapping[str, Domain] = field(default_factory=dict)
     scales: str = ""
     truths: Mapping[str, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
-    samples: Sequence[str] = ()
-    careless: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    silent: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_names(self.names, self.where)
@@ -159,7 +156,7 @@ class Source:
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
         """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
-        old: dict[str, Any] = {"stream": None, "expand": None, "parts": ()}
+        old: dict[str, Any] = {"stream": None, "records": None, "parts": ()}
         return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
     def with_step(
@@ -198,10 +195,6 @@ class Source:
                 yield change(batch, asked, before)
                 before += len(next(iter(batch.values())))
 
-        def expand(paths: Sequence[str], load: Any) -> Source:
-            inner: Source = load(find_needed(paths))
-            return inner.with_step(step, adds=adds, needs=needs, drops=drops, says=says, **changes)
-
         known: dict[str, Any] = {"n_bytes": lambda asked: self.n_bytes(find_needed(asked))}
         known["remarks"] = _Chained(self.remarks, says)
         kept = [name for name in self.names if name not in dropped]
@@ -209,7 +202,7 @@ class Source:
         if not whole:
             known["read"] = lambda asked, rows: change(self.read(find_needed(asked), rows), asked)
             known["stream"] = self.stream and partial(stream, batches=self.stream)
-            known["expand"] = self.expand and partial(expand, load=self.expand)
+            known["records"] = self.records
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
 
     def with_constant(self, name: str, value: Any, **changes: Any) -> Source:
@@ -219,7 +212,10 @@ class Source:
             first = ready(next(iter(columns.values()), []))
             return columns | {name: pa.array([value] * len(first))}
 
-        return self.with_step(step, adds=[name], **changes)
+        table = self.with_step(step, adds=[name], **changes)
+        if (records := self.records) is None:
+            return table
+        return replace(table, records=lambda: [record | {name: value} for record in records()])
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
         """Return a table of some rows."""
@@ -248,9 +244,7 @@ def _as_written(values: list[Any]) -> list[Any]:
     kinds = {type(value) for value in values if value is not None}
     if str not in kinds or not kinds <= {str, int, float, bool}:
         return values
-    spellings: dict[type, Callable[[Any], Any]]
-    spellings = {type(None): lambda _: None, str: str, bool: lambda value: str(value).lower(), int: repr, float: repr}
-    return [spellings[type(value)](value) for value in values]
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
 
 
 def _with_points(texts: Any) -> Any:
@@ -273,7 +267,7 @@ def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -
         check_gaps(len(asked) * len(some) - sum(map(len, some)), where)
         return {name: [record.get(key_of[name]) for record in some] for name in asked}
 
-    return Source(list(key_of), read, where)
+    return Source(list(key_of), read, where, records=lambda: [*records])
 
 
 def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: Any) -> Source:
@@ -295,8 +289,8 @@ def join(tables: Sequence[Source]) -> Source:
             parts = [table.sample(-(-rows // len(some)), asked) for table in some]
         return {name: concatenate(name, [part[name] for part in parts], mixed=rows is not None) for name in asked}
 
-    def expand(paths: Sequence[str]) -> Source:
-        return join([table.expand(paths) for table in tables if table.expand is not None])
+    def list_records() -> list[Any]:
+        return [record for table in tables if table.records is not None for record in table.records()]
 
     streams = all(table.stream is not None for table in tables)
     return Source(
@@ -312,8 +306,7 @@ def join(tables: Sequence[Source]) -> Source:
         remarks=_Chained(*(table.remarks for table in tables)),
         parts=tuple(tables),
         roles=tables[0].roles,
-        expand=expand if all(table.expand is not None for table in tables) else None,
-        list_paths=tables[0].list_paths,
+        records=list_records if all(table.records is not None for table in tables) else None,
         domain=tables[0].domain if len({table.domain for table in tables}) == 1 else "",
     )
 
@@ -330,14 +323,13 @@ def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]
             yield batch
 
 
-def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int) -> Columns:
-    """Join as many batches as have so many rows, and cut what is more."""
+def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int | None = None) -> Columns:
+    """Join all batches, or as many as have so many rows, and cut what is more."""
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in batches:
         for name, parts in found.items():
             parts.append(batch[name][:rows])
-        rows -= len(batch[names[0]])
-        if rows <= 0:
+        if rows is not None and (rows := rows - len(batch[names[0]])) <= 0:
             break
     return {name: concatenate(name, parts) if parts else [] for name, parts in found.items()}
 

@@ -7,7 +7,7 @@ import re
 import zipfile
 from functools import reduce
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike._core.limits import MAX_SHEET_ROWS
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
 
+
+_Sheet = tuple[list[list[str]], int]  # the cells as text, without empty rows and columns, and how many were merged
 
 _MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
 _BLOCK_BYTES, _CELL_BYTES = 1 << 20, 32
@@ -55,19 +57,12 @@ def open_sheet(path: Path, files: Files) -> Source:
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
     """Return the rows of the first sheet that is not empty as text, all of them or so many."""
-    return next((sheet.rows for sheet in _read_sheets(path, most).values()), [])
+    return next((rows for rows, _ in _read_sheets(path, most).values()), [])
 
 
-def refuse_sheet(path: Path, files: Files) -> Source:
+def refuse_sheet(path: Path, *_: Any) -> Source:
     """Refuse a spreadsheet of another format, whose cells cannot be measured before they fill the memory."""
     raise InputError(f"{path} is a spreadsheet of a kind that cannot be read. Save it as .xlsx or .csv first.")
-
-
-class _Sheet(NamedTuple):
-    """The cells of a sheet as text, without empty rows and columns; ``merged`` counts those of merged cells."""
-
-    rows: list[list[str]]
-    merged: int
 
 
 def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
@@ -78,20 +73,16 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
         if tag not in sheets:
             raise InputError(f"{path} has no sheet {tag!r} with anything in it. It has: {listed}.")
         return tag
-    tables = [name for name, sheet in sheets.items() if _is_table(sheet.rows)] or list(sheets)
+    tables = []  # sheets that have columns, and not only notes
+    for name, (rows, _) in sheets.items():
+        n_wide = sum(sum(map(bool, row)) >= MIN_COLUMNS for row in rows)
+        tables += [name] if 1 < len(rows) < 2 * n_wide else []
+    tables = tables or list(sheets)
     if len(tables) > 1:
-        raise InputError(
-            f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.",
-            proposals=[
-                Proposal({"question": name}) for name in sorted(tables, key=lambda name: -len(sheets[name].rows))
-            ],
-        )
+        longest = sorted(tables, key=lambda name: -len(sheets[name][0]))
+        ways = [Proposal({"question": name}) for name in longest]
+        raise InputError(f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.", proposals=ways)
     return tables[0]
-
-
-def _is_table(rows: list[list[str]]) -> bool:
-    """Return whether a sheet has columns, and not only notes."""
-    return len(rows) > 1 and sum(sum(map(bool, row)) >= MIN_COLUMNS for row in rows) > len(rows) / 2
 
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
@@ -109,31 +100,28 @@ def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
     except BaseException as error:  # of a damaged file, also a panic of Rust, which is no Exception
         reason = str(error).strip().rstrip(".").partition("\n")[0]
         raise InputError(f"{path} cannot be read as a file of Excel: {type(error).__name__}: {reason}.") from error
-    return {name: sheet for name, sheet in sheets.items() if sheet.rows}
+    return {name: sheet for name, sheet in sheets.items() if sheet[0]}
 
 
 def _read_cells(sheet: Any, where: str, most: int | None) -> _Sheet:
+    """Return the cells of a sheet, of which those that were merged each have the value."""
     left = sheet.start[1] if sheet.start else 0
     rows = [list(map(_write, row)) for row in islice(sheet.iter_rows(), None if most is None else _MOST_PEEKED_ROWS)]
     filled = [any(row) for row in rows]
     n_merged = n_steps = 0
     for (top, column), (bottom, last) in sheet.merged_cell_ranges or ():
-        if (
-            column != last
-            or not left <= column < left + sheet.width
-            or top >= len(rows)
-            or not rows[top][column - left]
-        ):
+        at = column - left
+        if column != last or not 0 <= at < sheet.width or top >= len(rows) or not rows[top][at]:
             continue
         for place in range(top + 1, min(bottom + 1, len(rows))):
-            if filled[place] and not rows[place][column - left]:
-                rows[place][column - left] = rows[top][column - left]
+            if filled[place] and not rows[place][at]:
+                rows[place][at] = rows[top][at]
                 n_merged += 1
         n_steps += bottom - top
         check_gaps(n_steps, where)
     rows = [row for row, is_filled in zip(rows, filled, strict=True) if is_filled][:most]
     used = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
-    return _Sheet([[row[place] for place in used] for row in rows], n_merged)
+    return [[row[place] for place in used] for row in rows], n_merged
 
 
 def _write(cell: Any) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from allalike._core.late import late_pattern, pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike._core.words import count
 from allalike.errors import InputError
-from allalike.readers.formats.compression import find_packing, open_for_threads, read_start
+from allalike.readers.formats.compression import find_packing, inner_path, open_for_threads, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
 from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
 from allalike.readers.formats.files import Files
@@ -56,14 +56,14 @@ class _RaggedError(Exception):
     """A row with more or fewer fields than the others."""
 
 
-def open_delimited(path: Path, delimiter: str = ",", files: Files | None = None) -> Source:
+def open_delimited(path: Path, files: Files | None = None) -> Source:
     """Open a text file with columns; other marks between them are recognised, and so is a missing header."""
     files = files or Files()
     sample = guard(path, _FORMAT, lambda: read_start(path, SAMPLE_BYTES))
     if not sample:
         raise InputError(f"{path} is empty.")
     encoding = files.encoding or guess_encoding(sample)
-    text = _recognise(path, sample, encoding, delimiter)
+    text = _recognise(path, sample, encoding, "\t" if inner_path(path).suffix.lower() in (".tsv", ".tab") else ",")
     check_names(text.names, str(path))
     size = path.stat().st_size * (_UNPACKED_RATIO if find_packing(path) else 1)
     guessed = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
@@ -302,14 +302,12 @@ class _Text:
 
     def read(self, asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         """Return some columns, or the first rows of them; the remarks are for those who read all."""
-        if rows is not None:
-            part = replace(self, remarks=[])
-            with suppress(InputError):  # such as a field that is longer than what is read at once
-                return take_rows(part.stream(asked, _SAMPLE_BYTES), asked, rows)
-            return take_rows(part.stream(asked), asked, rows)
-        parts = list(self.stream(asked, whole=True))
-        chunks = {name: [getattr(part[name], "chunks", [part[name]]) for part in parts] for name in asked}
-        return {name: pa.chunked_array(list(chain(*chunks[name])), pa.string()) for name in asked}
+        if rows is None:
+            return take_rows(self.stream(asked, whole=True), asked)
+        part = replace(self, remarks=[])
+        with suppress(InputError):  # such as a field that is longer than what is read at once
+            return take_rows(part.stream(asked, _SAMPLE_BYTES), asked, rows)
+        return take_rows(part.stream(asked), asked, rows)
 
     def stream(self, asked: Sequence[str], size: int = 0, *, whole: bool = False) -> Iterator[dict[str, Any]]:
         """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import cut
 from allalike.errors import ColumnError, InputError, Proposal
@@ -68,8 +68,8 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     >>> find_roles(of_records(rows), {"worker": "who"}).picked
     {'worker': 'who', 'task': 'item', 'label': 'label'}
     """
-    if table.expand is not None and any(name not in table.names for name in chosen.values()):
-        table = _expand(table, chosen)
+    if table.records is not None and any(name not in table.names for name in chosen.values()):
+        table = _expand(table, table.records(), chosen)
     check_chosen(table.names, chosen, table.where)
     known = dict(chosen)
     for role, names in table.roles.items():
@@ -87,20 +87,20 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
 
 
-def _expand(table: Source, chosen: Mapping[str, str]) -> Source:
+def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) -> Source:
     """Return a table of paths into nested records, with all paths through the same list if some are to be found."""
-    assert table.expand is not None
+    from allalike.readers.formats.json_files import expand_records, list_paths
 
     def find_list(paths: Sequence[str]) -> str:
         """Return the innermost list that paths go through, such as ``annotations[]``."""
         return max((path[: path.rfind("[]") + 2] if "[]" in path else "" for path in paths), key=len, default="")
 
     paths = list(chosen.values())
-    if len(paths) < len(SYNONYMS) and table.list_paths is not None:
-        same = (group for group in table.list_paths() if find_list(group) == find_list(paths))
+    if len(paths) < len(SYNONYMS):
+        same = (group for group in list_paths(records) if find_list(group) == find_list(paths))
         paths = list(dict.fromkeys((*paths, *next(same, []))))
     try:
-        return table.expand(paths)
+        return expand_records(records, paths, table.where)
     except ColumnError as error:
         wrong = {role: None for role, name in chosen.items() if name not in table.names}
         error.proposals = (Proposal({"columns": wrong}),)
@@ -415,11 +415,14 @@ def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> lis
 
 def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
-    found: list[_Contents] = []
-    for paths in table.list_paths() if table.list_paths and table.expand else ():
-        if table.expand and not {*paths} <= {*table.names}:
-            inner = table.expand(list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS])
-            found.append(_Contents(inner, known))
+    from allalike.readers.formats.json_files import expand_records, list_paths
+
+    records = table.records() if table.records else []
+    found = []
+    for paths in list_paths(records):
+        if not {*paths} <= {*table.names}:
+            asked = list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS]
+            found.append(_Contents(expand_records(records, asked, table.where), known))
     best = max(found, key=lambda each: each.candidates[0].score if each.candidates else UNLIKELY, default=None)
     return best.ask("Its records are nested.") if best else None
 

@@ -27,10 +27,10 @@ TOOLS: Registry[Tool] = Registry(
         "doccano": "annotators:doccano",
         "labelbox": "annotators:labelbox",
         "ground-truth": "annotators:ground_truth",
-        "coco": "images:coco",
-        "cvat": "images:cvat",
-        "brat": "texts:brat",
-        "conll": "texts:conll",
+        "coco": "marks:coco",
+        "cvat": "marks:cvat",
+        "brat": "marks:brat",
+        "conll": "marks:conll",
         "inspect": "evaluations:inspect",
         "lm-eval": "evaluations:lm_eval",
         "promptfoo": "evaluations:promptfoo",
@@ -50,7 +50,7 @@ TOOLS: Registry[Tool] = Registry(
         "qualtrics": "surveys:qualtrics",
         "surveymonkey": "surveys:surveymonkey",
         "toloka": "crowdsourcing:toloka",
-        "zooniverse": "zooniverse:zooniverse",
+        "zooniverse": "crowdsourcing:zooniverse",
     },
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from abc import ABC, abstractmethod
@@ -161,6 +162,12 @@ def unwrap(document: Any) -> Any:
     return inner[0] if len(inner) == len(others) == 1 else document
 
 
+def split_cells(text: str) -> Iterator[list[str]]:
+    """Return the rows of delimited text, with the delimiter that is the most frequent in its first line."""
+    delimiter = max(",\t;|", key=text.partition("\n")[0].count)
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+
+
 def _parse(text: str | bytes) -> Any:
     """Return a value of JSON, or None for other texts."""
     with suppress(ValueError):
@@ -200,8 +207,7 @@ class Peek:
 
                 return read_sheet(self.path, _PEEK_ROWS)
             if self.ending in (".csv", ".tsv", ".tab", ".txt"):
-                delimiter = max(",\t;|", key=self.start.partition("\n")[0].count)
-                return list(csv.reader(self.start.splitlines(keepends=True), delimiter=delimiter))
+                return list(split_cells(self.start))
         return []
 
     @property

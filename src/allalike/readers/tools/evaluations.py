@@ -370,7 +370,7 @@ def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
         if header is None:
             raise InputError(f"{path} is no log of Inspect: there is no {_HEADERS[0]} in it.")
         for name in [header, *filter(_SAMPLE.fullmatch, members.names)]:
-            yield f"{path}: {name}", load_json(members.read(name), f"{path}: {name}")
+            yield f"{path}: {name}", load_json(members.read_member(name), f"{path}: {name}")
 
 
 def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: list[str]) -> Iterator[Case]:

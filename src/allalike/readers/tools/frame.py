@@ -355,7 +355,7 @@ class Export:
             ROLES,
             guessed={"question": question} if question and question != self.files.question else {},
             remarks=tuple(self._list_messages(question, columns)),
-            samples=[name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1],
+            notes={"samples": [name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1]},
             truths={"label": "gold"} if "gold" in columns else {},
         )
 

@@ -7,7 +7,6 @@ names and answers are in ``surveys.json``.
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 import re
@@ -25,7 +24,7 @@ from allalike.readers.formats.failures import check_gaps, guard
 from allalike.readers.formats.files import BOOKS
 from allalike.readers.formats.spreadsheets import read_sheet
 from allalike.readers.rating_scales import find_range, order_levels, read_ratings
-from allalike.readers.tools.base import Peek, Tool, count_up
+from allalike.readers.tools.base import Peek, Tool, count_up, split_cells
 from allalike.readers.tools.frame import build_table
 from allalike.readers.tools.sheets import as_column, is_blank, is_number
 
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.files import Files
     from allalike.readers.formats.source import Source
+
+    Columns = Mapping[str, Sequence[str]]
+    Reasons = Mapping[int, Sequence[str]]  # by row, why a person's answers deserve a look
 
 _DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _WORDS = {name: "|".join(parts) for name, parts in _DATA.items() if isinstance(parts, list)}
@@ -128,20 +130,14 @@ class SurveyTool(Tool):
         return self.table(form, worker, answers | ticks, blocks, careless)
 
     def table(
-        self,
-        form: Form,
-        worker: str | None,
-        answers: Mapping[str, Sequence[str]],
-        blocks: Mapping[str, str],
-        careless: Mapping[int, Sequence[str]],
+        self, form: Form, worker: str | None, answers: Columns, blocks: Mapping[str, str], careless: Reasons
     ) -> Source:
         """Return a row for each answer: the columns about its person, and block, question and answer."""
         given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
         if not given:
             raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")
-        number, task, label, block, look = (
-            _unused(name, form.names) for name in ("row", "question", "answer", "block", "careless")
-        )
+        added = (_unused(name, form.names) for name in ("row", "question", "answer", "block", "careless"))
+        number, task, label, block, look = added
         about = {name: form.cells(name) for name in form.names if name not in answers}
         if worker is None:
             worker, about[number] = number, form.numbers
@@ -158,7 +154,7 @@ class SurveyTool(Tool):
                 return as_column([answers[question][row].strip() for question, row in given])
             return as_column([question if name == task else blocks[question] for question, _ in given])
 
-        facts = {"scales": block, "careless": people, "guessed": {"wide": "workers", "missing": "drop"}}
+        facts = {"scales": block, "notes": {"careless": people}, "guessed": {"wide": "workers", "missing": "drop"}}
         roles = (worker, task, label)
         names = [*about, block, task, label]
         return build_table(self, names, load, form.where, roles, text=True, remarks=tuple(form.remarks), **facts)
@@ -217,10 +213,10 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
         forms.append(form)
     if len(forms) == 1:
         return forms[0]
-    joined = Form(f"{paths[0]} and {len(forms) - 1} more", [], [])
-    joined.names = list(dict.fromkeys(name for form in forms for name in form.names))
+    names = list(dict.fromkeys(name for form in forms for name in form.names))
+    joined = Form(f"{paths[0]} and {len(forms) - 1} more", names, [])
     for form in forms:
-        joined.rows += [list(row) for row in zip(*map(form.cells, joined.names), strict=True)]
+        joined.rows += map(list, zip(*map(form.cells, names), strict=True))
         joined.numbers += form.numbers
         joined.remarks += [remark for remark in form.remarks if remark not in joined.remarks]
         joined.texts |= form.texts
@@ -231,16 +227,10 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
     if not path.is_file():
         raise InputError(f"{path} is no file.")
-
-    def read() -> list[list[str]]:
-        if Peek(path).ending in BOOKS:
-            return read_sheet(path)
-        text = read_text(path, files.encoding)
-        delimiter = max(",\t;|", key=text.partition("\n")[0].count)
-        return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
-
+    is_book = Peek(path).ending in BOOKS
+    read = read_sheet if is_book else lambda path: list(filter(None, split_cells(read_text(path, files.encoding))))
     try:
-        rows: list[list[str]] = guard(path, "text with columns", read)
+        rows: list[list[str]] = guard(path, "text with columns", lambda: read(path))
     except csv.Error as error:
         raise InputError(f"{path} cannot be read as text with columns: {error}.") from error
     if not rows:
@@ -327,7 +317,7 @@ def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
-def find_matrices(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def find_matrices(columns: Columns) -> dict[str, list[str]]:
     """Return the rows of each matrix, by the name that they share."""
     matrices: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
@@ -338,7 +328,7 @@ def find_matrices(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return matrices
 
 
-def find_blocks(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def find_blocks(columns: Columns) -> dict[str, str]:
     """Return the name of the block of each question: questions that have one scale.
 
     The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
@@ -379,9 +369,9 @@ def _find_scale(levels: Set[str]) -> object:
 
 
 def _name_block(names: Sequence[str], levels: Set[str]) -> str:
-    stems = list(_group_by_stem(names))
-    if len(names) == 1 or len(stems) == 1:
-        return names[0] if len(names) == 1 else stems[0]
+    stems = names if len(names) == 1 else list(_group_by_stem(names))
+    if len(stems) == 1:
+        return stems[0]
     if ordered := order_levels(levels) or tuple(read_ratings(levels)):
         return f"{ordered[0]} to {ordered[-1]}"
     return ", ".join(sorted(levels)[:_MAX_SHOWN]) + (", ..." if len(levels) > _MAX_SHOWN else "")
@@ -410,7 +400,7 @@ def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
 # Careless respondents.
 
 
-def _find_careless(form: Form, answers: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
+def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
     """Return the rows of people whose answers deserve a look, those with the most reasons first, and the reasons.
 
     Three signs need no gold labels. An **attention check** was failed. The **same answer** was given in all rows of a

@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING
 
 from allalike._core.registry import Registry
-from allalike.result.writers.base import DoccanoWriter, Findings, Truth, Writer
+from allalike.result.writers.base import DoccanoWriter, Findings, MTurkWriter, Truth, Writer
 
 if TYPE_CHECKING:
     from allalike.result.writers.label_studio import LabelStudioWriter
-    from allalike.result.writers.mturk import MTurkWriter
     from allalike.result.writers.pictures import CocoWriter, CvatWriter
 
 __all__ = [
@@ -31,7 +30,7 @@ WRITERS: Registry[Writer] = Registry(
         "cvat": "pictures:CvatWriter",
         "coco": "pictures:CocoWriter",
         "doccano": "base:DoccanoWriter",
-        "mturk": "mturk:MTurkWriter",
+        "mturk": "base:MTurkWriter",
     },
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 from allalike._core.masks import count_runs, to_run_lengths
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import load_document
-from allalike.readers.tools.images import parse_annotations
+from allalike.readers.tools.marks import parse_annotations
 from allalike.result.writers.base import THING, Findings, Truth, Writer, find_exports
 
 if TYPE_CHECKING:
