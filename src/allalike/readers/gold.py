@@ -179,12 +179,12 @@ def _of_table(
         right = {role: name for role, name in chosen.items() if name in table.names}
         right = {"label": named[0], **right} if named else right
         free = [name for name in table.names if name not in right.values()]
-        right = {**dict(zip([role for role in _ROLES if role not in right], free, strict=False)), **right}
+        right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            proposals=[Proposal({"gold_columns": right})] if {*_ROLES} <= {*right} else [],
+            proposals=[Proposal({"gold_columns": {role: right[role] for role in _ROLES}})] if len(right) > 1 else [],
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
