@@ -11,8 +11,8 @@ import pytest
 
 import allalike
 from allalike import Memory, simulate
-from allalike.methods.auto.copies.guesses import find_guess_distance
 from allalike.methods.auto.distances import compare_workers, distance_sums
+from allalike.methods.auto.screening import find_guess_distance
 from crowds.distance_weights import all_distances, weigh
 from crowds.samples import crowd, kind
 

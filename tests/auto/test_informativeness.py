@@ -5,7 +5,7 @@ import pytest
 
 import allalike
 from allalike import Memory
-from allalike.methods.auto.informativeness import measure_informativeness
+from allalike.methods.auto.screening import measure_informativeness
 from crowds.copiers import answer, loaded, rows_of
 
 
@@ -16,7 +16,7 @@ def test_it_is_the_agreement_on_the_same_task_beyond_that_on_any() -> None:
     for worker in range(5):
         others = np.delete(labels, worker, axis=0)
         agree = np.array([[np.mean(others[:, here] == labels[worker, any_]) for any_ in range(9)] for here in range(9)])
-        assert found.value[worker] == pytest.approx(np.diag(agree).mean() - agree.mean(), rel=1e-9)
+        assert found.informativeness[worker] == pytest.approx(np.diag(agree).mean() - agree.mean(), rel=1e-9)
 
 
 def test_constants_and_random_answers_are_uninformative_but_few_answers_show_nothing() -> None:
@@ -25,7 +25,7 @@ def test_constants_and_random_answers_are_uninformative_but_few_answers_show_not
     labels = np.concatenate([answer(rng, truth, 0.8, 6), rng.integers(0, 4, (2, 1000)), np.zeros((2, 1000), int)])
     found = measure_informativeness(loaded(labels))
     assert found.uninformative.tolist() == [False] * 6 + [True] * 4
-    assert found.value[8:].tolist() == found.error[8:].tolist() == [0.0] * 2
+    assert found.informativeness[8:].tolist() == found.informativeness_se[8:].tolist() == [0.0] * 2
     assert not measure_informativeness(loaded(labels[:, :9])).uninformative.any()
 
 

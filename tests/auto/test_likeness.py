@@ -15,7 +15,7 @@ from allalike._core.blocks.block import Ties
 from allalike.methods.auto.copies.likeness import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
-from allalike.methods.auto.informativeness import measure_informativeness
+from allalike.methods.auto.screening import measure_informativeness
 from allalike.methods.fit import CopyGroups
 from crowds.copiers import HONEST, attacks_on_numbers
 from crowds.distance_weights import all_distances, weigh
@@ -151,7 +151,7 @@ def test_a_constant_and_answers_to_other_tasks_are_uninformative(model: str) -> 
     place[:, 7] = place[0, 7]
     found = measure_informativeness(Memory().load(replace(drawn, label=drawn.label[place.ravel()])))
     assert found.uninformative.tolist() == [False] * 6 + [True] * 2
-    assert (found.value[:6] > 4 * found.error[:6]).all()
+    assert (found.informativeness[:6] > 4 * found.informativeness_se[:6]).all()
 
 
 def test_a_crowd_in_which_the_truth_never_changes_has_no_uninformative_worker() -> None:

@@ -50,7 +50,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     """
     share = min(n_answers / run.answer_counts.sum(), 1.0)
     choose = partial(_choose, kernels=run.kernels, share=share, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
-    block = _join(run.gather(choose), len(run.workers))
+    block = join_blocks(run.gather(choose), len(run.workers))
     blocks = list(_cut(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(arrow_of(block.task_hash)), block.sizes)],
@@ -80,7 +80,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     (2, 100)
     """
     picked = run.gather(partial(_pick, kernels=run.kernels, wanted=np.sort(wanted), share=share))
-    return _join(picked, len(run.workers))
+    return join_blocks(picked, len(run.workers))
 
 
 def pick_known(run: Run, most: int) -> Block:
@@ -93,7 +93,7 @@ def pick_known(run: Run, most: int) -> Block:
     2
     """
     picked = run.gather(partial(_pick_known, kernels=run.kernels, share=min(1.0, most / max(run.n_gold, 1))))
-    return _join(picked, len(run.workers))
+    return join_blocks(picked, len(run.workers))
 
 
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
@@ -162,7 +162,7 @@ def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Bloc
     )
 
 
-def _join(blocks: list[Block], n_workers: int) -> Block:
+def join_blocks(blocks: list[Block], n_workers: int) -> Block:
     """Join blocks in the order of the hashes of their tasks."""
     sizes, hashes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
     worker, label = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label"))

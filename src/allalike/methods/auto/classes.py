@@ -2,8 +2,10 @@
 
 Copies are collapsed before (`copy_groups`). Then one model decides:
 
-1. **Knows or guesses** (`knows_or_guesses`) where little can be estimated: fewer than two answers per task, three
-   workers, or most answers by workers who give one label only.
+1. **Knows or guesses** where little can be estimated: fewer than two answers per task, three workers, or most answers
+   by workers who give one label only. It is the model of `allalike.methods.mace` by variational Bayes from equal
+   probabilities: with one number per worker and their distribution of guesses it needs few answers, and it cannot
+   exchange classes.
 2. The **majority vote** with fewer than three workers, and where an F test does not distinguish them (p >= .01).
 3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts, unless the split-half
    test (`split_half`) refutes them: then knows or guesses if it is favoured, else the majority vote.
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.blocks.block import sum_by
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.confusion_matrices import (
@@ -44,18 +47,13 @@ from allalike.methods.auto.confusion_matrices import (
 )
 from allalike.methods.auto.copy_groups import collapse, collapse_with, find_error_correlation
 from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
-from allalike.methods.auto.knows_or_guesses import (
-    fit_knowledge,
-    knowledge_confusion,
-    knowledge_odds,
-    knowledge_posterior,
-)
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
 from allalike.methods.auto.uncertainty import estimate_class_errors, take_sample
 from allalike.methods.fit import Fit
+from allalike.methods.mace import MACE, Strategies
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.ballots import take_most_probable, vote_shares
+from allalike.methods.steps.ballots import softmax, take_most_probable, vote_shares
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
@@ -74,6 +72,7 @@ _SIGNIFICANT = 0.01
 _TIE = 1e-6  # of a vote, which decides only where votes tie
 _WORTH_SAMPLING = 1.5  # times as many answers as a sample has
 _FINAL_ROUNDS = 3
+_KNOWS_ROUNDS, _KNOWS_TOLERANCE = 50, 1e-5
 _HALVED_ANSWERS = 30_000  # in the split-half test
 _TABLES = 20  # of the probabilities of answers, in memory at a time
 WHY = {
@@ -143,7 +142,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
         copy_groups=groups,
         uncertainty=replace(
             uncertainty,
-            **screening.signal.informativeness,
+            **screening.signal._asdict(),
             confidence=confidence,
             expect=partial(_expect_accuracy, params=params, how=how),
         ),
@@ -209,10 +208,42 @@ def _count_tasks(block: Block) -> dict[str, Floats]:
 
 
 def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], *, sampled: bool) -> ChosenModel:
-    state = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
+    knows = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
     if sampled:
-        state = fit_knowledge(crowd, state, _FINAL_ROUNDS)
-    return ChosenModel(KNOWS, (knowledge_odds(state),), knowledge_confusion(state), {"chosen": KNOWS, **notes})
+        knows = fit_knowledge(crowd, knows, _FINAL_ROUNDS)
+    guesses, k = knows[:, 1:], crowd.k
+    matrix = np.repeat(guesses[:, :, None], k, axis=2) + knows[:, 0, None, None] * np.eye(k)
+    confusion = matrix / matrix.sum(axis=1, keepdims=True)
+    return ChosenModel(KNOWS, (_odds(knows),), confusion, {"chosen": KNOWS, **notes})
+
+
+def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = _KNOWS_ROUNDS) -> Floats:
+    """Return the probability that each worker knows, and behind it that they guess each label."""
+    model = Strategies(MACE(starts=1), crowd.k)
+    counts, answered = crowd.counts[:, None], crowd.answers > 0
+    state = model.start(np.empty(len(counts)), 0)[:, 0] if start is None else start
+    for _ in range(rounds):
+        right = crowd.run.sum(partial(_count_right, k=crowd.k), _odds(state))["right"]
+        before, state = state, model.m_step(state[:, None], right[:, None], counts)[:, 0]
+        if np.linalg.norm((state - before)[answered]) < _KNOWS_TOLERANCE * np.linalg.norm(before[answered]):
+            break
+    return state
+
+
+def _odds(knows: Floats) -> Floats:
+    return Strategies(MACE(starts=1), knows.shape[1] - 1).odds(knows[:, None])[:, 0]
+
+
+def _know(block: Block, odds: Floats, *, k: int) -> Floats:
+    """Return the probability of each class of each task if workers know or guess."""
+    score = odds.ravel().take(block.worker * k + block.label)
+    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
+
+
+def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker and label, the probability that the answers are right."""
+    right = _know(block, odds, k=k).ravel().take(block.task * k + block.label)
+    return {"right": sum_by(block.worker * k + block.label, right, block.n_workers * k).reshape(-1, k)}
 
 
 def _solve_half(run: MemoryRun, *, start: str) -> Floats:
@@ -227,8 +258,8 @@ def _as_table(block: Block, rows: Floats, shares: Floats) -> dict[str, Floats]:
 
 
 def _know_half(run: MemoryRun) -> Floats:
-    odds = knowledge_odds(fit_knowledge(ClassCrowd.of(run)))
-    return np.concatenate([knowledge_posterior(block, odds, k=odds.shape[1]) for block in run.blocks])
+    odds = _odds(fit_knowledge(ClassCrowd.of(run)))
+    return _know(run.blocks[0], odds, k=odds.shape[1])
 
 
 # Labels ---------------------------------------------------------------------------------------------------------------
@@ -257,7 +288,7 @@ def estimate(
     if model == VOTE:
         belief = share
     elif model == KNOWS:
-        belief = knowledge_posterior(block, params[0], k=k)
+        belief = _know(block, params[0], k=k)
     else:
         belief = class_posterior(block, *params, k=k)
     if model == MATRICES:

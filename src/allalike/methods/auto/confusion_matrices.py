@@ -261,38 +261,16 @@ def _compare_workers(sums: dict[str, Floats]) -> tuple[float, float, float]:
     return ratio, typical, _exceed_f(n - 1, float(total - n), ratio)
 
 
-def _exceed_f(between: float, within: float, ratio: float) -> float:
-    """Return the probability that F with these degrees of freedom exceeds a ratio, as ``scipy.special.fdtrc``.
+def _exceed_f(between: int, within: float, ratio: float) -> float:
+    """Return the probability that F with these degrees of freedom exceeds a ratio (Paulson 1942).
 
-    A regularized incomplete beta function by its continued fraction (DLMF 8.17.22). Importing scipy takes longer than
-    everything else that is done with a small table.
+    Near .01 it is within a tenth of the exact one from ten answers on, and scipy would be slow to import.
 
-    >>> round(_exceed_f(2, 10.0, 4.1028), 4), round(_exceed_f(30, 200.0, 0.9), 4)
-    (0.05, 0.6202)
+    >>> round(_exceed_f(3, 36.0, 4.377), 4), round(_exceed_f(30, 200.0, 0.9), 2)
+    (0.01, 0.62)
     """
-    a, b, x = within / 2, between / 2, within / (within + between * ratio)
-    if x >= 1:
-        return 1.0
-    mirrored = x > (a + 1) / (a + b + 2)  # where the other tail converges faster
-    if mirrored:
-        a, b, x = b, a, 1 - x
-    scale = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
-    fraction = front = 1.0
-    back = 0.0
-    for step in range(10_000):
-        m = step // 2
-        if step == 0:
-            term = 1.0
-        elif step % 2:
-            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        else:
-            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        front, back = 1 + term / front, 1 / (1 + term * back)
-        fraction *= front * back
-        if step and abs(front * back - 1) < 1e-15:
-            break
-    tail = scale * (fraction - 1) / a
-    return 1 - tail if mirrored else tail
+    a, b, root = 2 / (9 * between), 2 / (9 * within), ratio ** (1 / 3)
+    return 0.5 * math.erfc(((1 - b) * root - (1 - a)) / math.sqrt(2 * (b * root**2 + a)))
 
 
 # Solutions ------------------------------------------------------------------------------------------------------------

@@ -19,14 +19,22 @@ weight 0: w = max(0, (D - v) / f - 1). Three rounds, of which the first has equa
 have coordinates, have the weights of worker lines (`allalike.methods.auto.lines`) instead: distances alone would
 reward workers who stay near the middle.
 
-**Split-half test.** The weights are used unless halves of the workers refute them: with U_A and V_A the unweighted and
-the weighted labels of one half, and U_B the unweighted labels of the other,
+The weights are used unless halves of the workers refute them (`split_half`).
 
-    g_t = d(U_A, U_B) - d(V_A, U_B),    and the same with both halves exchanged,
+**Many classes.** With n answers, of whose weight label l has the share s_l, and error rate e of a typical worker,
 
-must not be below 0 by 2.576 standard errors, in the mean of four ways to halve the workers.
+    p_l ~ ((1 - e) (k - 1) / e)^(n s_l).
 
-Shared errors that are no copies are not detected.
+**Levels.** A worker who errs usually chooses a level next to the right one. With the profile q_d, how likely a level at
+distance d is relative to the right one, an answer y to a task with label t has
+
+    P[y | t] = q_|y-t| / sum_z q_|z-t|,    p_t ~ prod_i P[y_i | t]^(n w_i / sum w).
+
+The crowd has one profile, estimated by EM on a sample (q does not grow with d). Workers differ by their weights w
+alone.
+
+Confidence is lower than p where the label has few votes (`gold_calibration`). Shared errors that are no copies are not
+detected.
 """
 
 from __future__ import annotations
@@ -37,18 +45,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Ties, sum_by
-from allalike._core.columns.hashes import mix
-from allalike.engines.sample import draw_halves, sample_tasks
-from allalike.methods.auto.copies.guesses import find_guess_distance
+from allalike._core.blocks.block import number_within_tasks, sum_by
+from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
-from allalike.methods.auto.decisions import (
-    decide_levels,
-    decide_surely,
-    estimate_profile,
-)
-from allalike.methods.auto.informativeness import with_squares
-from allalike.methods.auto.numbers import LineFit, describe_choice, fit_chosen, fit_levels
+from allalike.methods.auto.gold_calibration import lower_confidence
+from allalike.methods.auto.gold_regression import MIN_GOLD
+from allalike.methods.auto.numbers import Estimate, LineFit, describe_choice, fit_chosen
+from allalike.methods.auto.screening import find_guess_distance, with_squares
+from allalike.methods.auto.split_half import CLEARLY, find_support
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
 from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
@@ -56,18 +60,17 @@ from allalike.methods.proximity import Peers, normalise
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.domains import Encoding, Kernels
     from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.screening import Screening
 
 _ROUNDS = 3
-_HALVINGS = 4
-_SAMPLE_ANSWERS = 20_000  # of a split-half test
-_CLEARLY = 2.576  # standard errors
 _MIN_ANSWERS = 2.0  # per task
 _MAX_LEVELS = 20  # whose probabilities are estimated
+_PROFILE_ROUNDS, _PROFILE_ANSWERS = 8, 20_000
+_LEAST = 1e-6  # of q, below which an answer does not count against a level
+_LEAST_ERROR = 0.01  # of a typical worker
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
 _FEW = "there are fewer than two answers per task"
@@ -103,7 +106,7 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
         decide = partial(decide_collapsed, number=number, encoding=run.encoding, decide=decision["decide"])
         decision |= {"decide": decide, "parameters": tuple(each[number] for each in decision["parameters"])}
     if screening.signal is not None and uncertainty is not None:
-        uncertainty = replace(uncertainty.take(number), **screening.signal.informativeness)
+        uncertainty = replace(uncertainty.take(number), **screening.signal._asdict())
         decision |= {"uncertainty": uncertainty, "copy_groups": groups}
     if "error_rate" in decision:
         decision["error_rate"] = decision["error_rate"][number]
@@ -134,7 +137,7 @@ def _choose_weights(
         why = _FEW
     else:
         notes["support"] = find_support(run, lambda half: measure(half).weight)
-        why = _REFUTED if notes["support"] < -_CLEARLY else ""
+        why = _REFUTED if notes["support"] < -CLEARLY else ""
     if why:
         return np.ones(len(weight)), {**notes, "chosen": "everyone the same", "why": why}
     return weight, notes
@@ -272,77 +275,6 @@ def distance_sums(
     return {"tasks": tasks, **{name: block.per_worker(column) for name, column in columns.items()}}
 
 
-# Split-half test.
-
-
-def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
-    """Return how clearly halves of the workers support weights, in standard errors; ``weigh`` finds those of a half.
-
-    >>> import allalike
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> find_support(run, lambda half: np.where(np.arange(8) < 4, 1.0, 0.1)) > 2
-    True
-    """
-    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
-    support = 0.0
-    for seed in range(_HALVINGS):
-        half = draw_halves(sample, seed)
-        unweighted, weighted = [], []
-        for k in range(2):
-            part = _keep_half(sample, half == k)
-            if part is None:
-                return 0.0
-            equal = np.ones(len(half))
-            unweighted.append(_decide_half(part, equal, 2 * seed + k))
-            weighted.append(_decide_half(part, weigh(part), 2 * seed + k))
-        gain = _find_gains(unweighted, weighted, run.kernels)
-        largest = np.abs(gain).max(initial=0.0)
-        gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
-        support += float(gain.sum() / np.sqrt(max((gain**2).sum(), _ROUNDING**2))) / _HALVINGS
-    return support
-
-
-def _keep_half(run: MemoryRun, members: Array) -> MemoryRun | None:
-    """Return a run with the answers of some workers; None if there are none."""
-    blocks = []
-    for block in run.blocks:
-        rows = np.flatnonzero(members[block.worker])
-        if len(rows):
-            tasks, sizes = np.unique(block.task[rows], return_counts=True)
-            kept = replace(
-                block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared=block.prepared
-            )
-            blocks.append(run.encoding.prepare(kept))
-    return replace(run, shards=[replace(run.shards[0], blocks=blocks)], n_gold=0, history=None) if blocks else None
-
-
-def _decide_half(run: MemoryRun, weight: Floats, salt: int) -> tuple[Array, Array]:
-    """Return the labels of a half, and the hashes of their tasks; halves that break ties alike would seem to agree."""
-    kernels, _ = run.choose_quorum(weight)
-    labels = []
-    for block in run.blocks:
-        drawn = replace(block, task_hash=mix(block.task_hash ^ np.uint64(salt)))
-        labels.append(kernels.aggregate(drawn, weight, np.ones(len(weight)), ties=Ties()))
-    hashes = np.concatenate([block.task_hash for block in run.blocks])
-    return np.concatenate([each["label"] for each in labels]), hashes
-
-
-def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Array, Array]], kernels: Kernels) -> Floats:
-    """Return g of each task that both halves answered."""
-    places = np.intersect1d(unweighted[0][1], unweighted[1][1], return_indices=True)[1:]
-    gain = np.zeros(len(places[0]))
-    if len(gain):
-        labels = [np.concatenate([unweighted[k][0][at], weighted[k][0][at]]) for k, at in enumerate(places)]
-        measure, _ = kernels.compare_among(np.concatenate(labels))
-        n, here = len(gain), np.arange(len(gain))
-        for own, other in ((0, 2 * n), (2 * n, 0)):
-            before, after = (np.nan_to_num(measure(own + shift + here, other + here)) for shift in (0, n))
-            gain += before - after
-    return gain
-
-
 # Uncertainty, and labels where a copy group counts once per task.
 
 
@@ -379,9 +311,14 @@ def _choose_decision(
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
     parameters: tuple[Floats, ...] = ()
     model: dict[str, Any] = {}
-    if not nominal and run.encoding.n_classes is not None and k > 1 and lines is not None:
-        by_rule = partial(_decide_by_rule, weight=weight, **how)
-        model["estimate"], parameters = fit_levels(run, lines, by_rule, use_gold=use_gold)
+    calibrated = use_gold and run.n_gold >= MIN_GOLD
+    by_mean = str(run.domain.rule) == "mean"
+    if lines is not None and not nominal and run.encoding.n_classes is not None and k > 1 and (calibrated or by_mean):
+        used, gain = lines.used, np.zeros(len(weight))
+        estimate = Estimate(lines.scale, used._replace(workers=np.empty((0, 3))) if by_mean else None)
+        if calibrated:
+            estimate, gain = estimate.calibrate(run, used.workers, partial(_decide_by_rule, weight=weight, **how))
+        model["estimate"], parameters = estimate, (used.workers, gain)
     if uncertainty is None or not _has_classes(run):
         decide = partial(decide_levels, **how, **model) if model else partial(kernels.aggregate, ties=run.ties)
         return {"decide": decide, "parameters": parameters, "choices": choices} if model or copies else {}
@@ -395,5 +332,110 @@ def _choose_decision(
     return {"decide": decide, "parameters": parameters, "choices": choices, **rates}
 
 
-def _decide_by_rule(block: Block, *, weight: Floats, kernels: Kernels, ties: Ties) -> dict[str, Array]:
-    return kernels.aggregate(block, weight, weight, ties=ties)
+def _decide_by_rule(block: Block, *, weight: Floats, kernels: Kernels, ties: Ties) -> Array:
+    return np.asarray(kernels.aggregate(block, weight, weight, ties=ties)["label"])
+
+
+# Labels and confidences of many classes, and of levels.
+
+
+def decide_surely(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *,
+    kernels: Kernels,
+    ties: Ties,
+    k: int,
+    error: float,
+) -> dict[str, Array]:
+    """Find labels of k known classes with their confidence, and that of the next label, answered or not (``second``).
+
+    ``error`` is the error rate of a typical worker.
+    """
+    found = kernels.aggregate(block, weights, faults, ties=ties)
+    error = float(np.clip(error, _LEAST_ERROR, 1 - 1 / k))
+    slot, labels = number_within_tasks(block)
+    votes = block.per_task(weights.take(block.worker)[:, None] * np.eye(int(labels.max()))[slot])
+    weight = np.where(votes.any(axis=1), votes.sum(axis=1), 1.0)
+    odds = np.log((1 - error) * (k - 1) / error) * block.sizes / weight
+    score = odds[:, None] * votes
+    top = score.max(axis=1)
+    given = np.where(np.arange(score.shape[1]) < labels[:, None], np.exp(score - top[:, None]), 0.0)
+    sure = 1 / (given.sum(axis=1) + (k - labels) * np.exp(-top))
+    unnamed = np.where(k > labels, np.exp(-top), 0.0)
+    rival = np.sort(np.column_stack([given, unnamed]), axis=1)[:, -2]
+    confidence = lower_confidence(sure, votes.max(axis=1) / weight)
+    return {**found, "confidence": confidence, "second": (1 - confidence) * sure * rival / np.maximum(1 - sure, 1e-12)}
+
+
+# Levels: the distances of places |x - y| from 0 to k - 1 are the rows of a table of masks.
+
+
+def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
+    """Estimate the profile q of k levels by EM on a sample of the tasks.
+
+    >>> import allalike
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(i, t, int(np.clip(t % 5 + np.rint(rng.normal(0, 0.6)), 0, 4))) for i in range(9) for t in range(200)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
+    >>> estimate_profile(run, 5, np.ones(9)).round(1)
+    array([1. , 0.3, 0. , 0. , 0. ])
+    """
+    sample, profile, apart = sample_tasks(run, _PROFILE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
+    for _ in range(_PROFILE_ROUNDS):
+        near, room = np.zeros(k), np.zeros(k)
+        for block in sample.blocks:
+            probability, code = _probabilities(block, weights, profile=profile, kernels=run.kernels)
+            votes = block.per_task(np.eye(k)[code])
+            mass = votes.sum(axis=1, keepdims=True) * probability / profile[apart].sum(axis=1)
+            near += np.bincount(apart.ravel(), (probability.T @ votes).ravel(), k)
+            room += np.bincount(apart.ravel(), np.repeat(mass.sum(axis=0), k), k)
+        ratio = near / np.maximum(room, _LEAST)
+        profile = np.minimum.accumulate(np.maximum(ratio / max(ratio[0], _LEAST), _LEAST))
+    return np.asarray(profile)
+
+
+def _apart(k: int) -> Array:
+    """Return the distance of every two of k levels."""
+    return np.abs(np.arange(k)[:, None] - np.arange(k))
+
+
+def _probabilities(block: Block, weights: Floats, *, profile: Floats, kernels: Kernels) -> tuple[Floats, Array]:
+    """Return the probability of each level per task, and the levels of the answers."""
+    code, k = kernels.restore_answers(block, np.arange(len(block.label))).astype(np.intp), len(profile)
+    weight, total = block.answer_weights(weights)
+    counts = weight * block.to_answers(block.sizes / total)
+    table = profile[_apart(k)]
+    score = block.per_task(counts[:, None] * np.eye(k)[code]) @ np.log(table / table.sum(axis=1, keepdims=True)).T
+    chance = np.exp(score - score.max(axis=1, keepdims=True))
+    return chance / chance.sum(axis=1, keepdims=True), code
+
+
+def decide_levels(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    *lines: Floats,
+    kernels: Any,
+    ties: Ties,
+    estimate: Estimate | None = None,
+    profile: Floats | None = None,
+) -> dict[str, Array]:
+    """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
+    found: dict[str, Array] = kernels.aggregate(block, weights, faults, ties=ties)
+    if estimate is not None:
+        workers, gain = lines
+        place, _ = estimate(block, workers, gain, found["label"])
+        found |= kernels.take_nearest(block, weights, place, ties=ties)
+    if profile is None:
+        return found
+    probability, code = _probabilities(block, weights, profile=profile, kernels=kernels)
+    votes = block.per_task(weights.take(block.worker)[:, None] * np.eye(len(profile))[code])
+    total = votes.sum(axis=1, keepdims=True)
+    label = found["label"].astype(np.intp)[:, None]
+    own, votes = (
+        np.take_along_axis(table, label, axis=1)[:, 0]
+        for table in (probability, votes / np.where(total > 0, total, 1.0))
+    )
+    return {**found, "confidence": lower_confidence(own, votes)}

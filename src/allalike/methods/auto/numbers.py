@@ -1,8 +1,7 @@
 """Numbers: labels by worker lines, calibrated with gold labels, with confidence intervals.
 
 The model is that of `allalike.methods.auto.lines`, with numbers measured from the median of all answers, in units of a
-usual error. The model is chosen on a sample of the
-tasks, and fitted to all of them by sums over tasks.
+usual error. It is chosen on a sample of the tasks, and fitted to all of them by sums over tasks.
 
 **Gold labels.** From ten on, labels are calibrated by `allalike.methods.auto.gold_regression`.
 
@@ -100,6 +99,55 @@ class Scale:
         return value * self.unit + self.origin
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """Estimate numbers, or places of levels: by lines, or from decided levels; then by gold regression.
+
+    Lines and regression come without what they have per worker, which blocks are given.
+    """
+
+    scale: Scale
+    lines: Lines | None
+    stretch: float = 1.0
+    regression: GoldRegression | None = None
+
+    def __call__(
+        self, block: Block, workers: Floats, gain: Floats, label: Array | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the number of each task of a block, and its standard error."""
+        scaled, truth, variance = self._locate(block, workers, label)
+        error = np.sqrt(variance * self.stretch)
+        if self.regression is not None:
+            moves = _deviations(scaled, truth) * gain.take(scaled.worker)
+            truth, error = self.regression.bend(truth) + scaled.per_task(moves), error * self.regression.error
+        return np.asarray(self.scale.restore(truth)), error * self.scale.unit
+
+    def _locate(self, block: Block, workers: Floats, label: Array | None) -> tuple[Block, Floats, Any]:
+        scaled = self.scale.of_block(block)
+        if self.lines is None:
+            return scaled, (label - self.scale.origin) / self.scale.unit, np.nan
+        return scaled, *locate(scaled, self.lines._replace(workers=workers))
+
+    def calibrate(
+        self, run: Run, workers: Floats, decide: Callable[[Block], Array] | None = None
+    ) -> tuple[Estimate, Floats]:
+        """Fit estimates to the gold labels of a run; return also the gain of each worker. ``decide`` finds levels."""
+        from scipy.sparse import csr_array
+
+        known = pick_known(run, _MAX_GOLD)
+        gold, tasks = (known.gold_label - self.scale.origin) / self.scale.unit, known.gold_task
+        block = run.encoding.prepare(known)
+        scaled, truth, _ = self._locate(block, workers, decide and decide(block))
+        shape = scaled.n_tasks, scaled.n_workers
+        deviation = csr_array((_deviations(scaled, truth), (scaled.task, scaled.worker)), shape=shape)
+        regression = fit_gold_regression(truth[tasks], gold, deviation[tasks])
+        return replace(self, regression=regression._replace(gain=np.empty(0))), regression.gain
+
+
+def _deviations(block: Block, truth: Floats) -> Floats:
+    return np.clip(block.label - block.to_answers(truth), -MAX_DEVIATION, MAX_DEVIATION)
+
+
 class LineFit(NamedTuple):
     """Lines of a run: those of the chosen model, those that decide labels, and a sample to test them."""
 
@@ -174,22 +222,13 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
     whole, number = collapse(run, groups), groups.number
     fit, uncertainty = fit_chosen(whole), None
     if screening.signal is not None:
-        uncertainty = replace(fit.estimate_uncertainty().take(number), **screening.signal.informativeness)
-    scale, used = fit.scale, fit.used
-    calibration = None
+        uncertainty = replace(fit.estimate_uncertainty().take(number), **screening.signal._asdict())
+    used, gain = fit.used, np.zeros(len(fit.weight))
+    stretch = held_out_stretch(fit.sample, used)
+    estimate = Estimate(fit.scale, used._replace(workers=np.empty((0, 3))), stretch)
     if use_gold and run.n_gold >= MIN_GOLD:
-        calibration = _calibrate(
-            whole, scale, lambda block: ((scaled := scale.of_block(block)), locate(scaled, used)[0])
-        )
-    decide = partial(
-        decide_numbers,
-        scale=scale,
-        lines=used._replace(workers=np.empty((0, 3))),
-        calibration=calibration and calibration._replace(gain=np.empty(0)),
-        stretch=held_out_stretch(fit.sample, used),
-        ties=run.ties,
-    )
-    gain = np.zeros(len(fit.weight)) if calibration is None else calibration.gain
+        estimate, gain = estimate.calibrate(whole, used.workers)
+    decide = partial(decide_numbers, estimate=estimate, ties=run.ties)
     if groups.has_copies:
         decide = partial(decide_collapsed, number=number, encoding=run.encoding, decide=decide)
     return Fit(
@@ -202,7 +241,7 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
         notes={
             **screening.notes,
             **describe_choice(fit.choice),
-            **({} if calibration is None else {"gold": calibration.describe()}),
+            **({} if estimate.regression is None else {"gold": estimate.regression.describe()}),
         },
         copy_groups=None if uncertainty is None else groups,
         uncertainty=uncertainty,
@@ -214,16 +253,16 @@ def _summing(run: Run, scale: Scale) -> Callable[..., dict[str, Floats]]:
     scaled = run.map(scale.of_block)
 
     def total(sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
-        kernel = partial(_with_lines, sums=sums, lines=lines._replace(workers=np.empty((0, 3))))
-        return scaled.sum(kernel, lines.workers)
+        return scaled.sum(
+            partial(_with_lines, sums=sums, lines=lines._replace(workers=np.empty((0, 3)))), lines.workers
+        )
 
     return total
 
 
-def _with_lines(
-    block: Block, workers: Floats, *, sums: Callable[..., dict[str, Floats]], lines: Lines
-) -> dict[str, Floats]:
-    return sums(block, lines._replace(workers=workers))
+def _with_lines(block: Block, workers: Floats, *, sums: Any, lines: Lines) -> dict[str, Floats]:
+    found: dict[str, Floats] = sums(block, lines._replace(workers=workers))
+    return found
 
 
 def describe_choice(choice: Choice) -> dict[str, Any]:
@@ -234,92 +273,13 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
 
 
 def decide_numbers(
-    block: Block,
-    weights: Floats,
-    faults: Floats,
-    workers: Floats,
-    gain: Floats,
-    *,
-    scale: Scale,
-    lines: Lines,
-    calibration: GoldRegression | None,
-    stretch: float,
-    ties: Ties,
+    block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: Estimate, ties: Ties
 ) -> dict[str, Array]:
     """Estimate the numbers of a block's tasks by lines, with their standard errors."""
-    found = scale.kernels.aggregate(block, weights, faults, ties=ties)
-    scaled = scale.of_block(block)
-    truth, variance = locate(scaled, lines._replace(workers=workers))
-    error = np.sqrt(variance * stretch)
-    if calibration is not None:
-        moves = _deviations(scaled, truth) * gain.take(scaled.worker)
-        truth, error = calibration.bend(truth) + scaled.per_task(moves), error * calibration.error
-    label = scale.kernels.restore(block, scale.restore(truth) - block[Centred].centre)
-    return {**found, "label": label, "error": error * scale.unit}
-
-
-def _deviations(block: Block, truth: Floats) -> Floats:
-    return np.clip(block.label - block.to_answers(truth), -MAX_DEVIATION, MAX_DEVIATION)
-
-
-def _calibrate(run: Run, scale: Scale, estimate: Callable[[Block], tuple[Block, Floats]]) -> GoldRegression:
-    """Fit estimates to the gold labels of a run; ``estimate`` returns a block of it in its scale, and its estimates."""
-    from scipy.sparse import csr_array
-
-    block = pick_known(run, _MAX_GOLD)
-    gold, tasks = (block.gold_label - scale.origin) / scale.unit, block.gold_task
-    scaled, truth = estimate(run.encoding.prepare(block))
-    shape = scaled.n_tasks, scaled.n_workers
-    deviation = csr_array((_deviations(scaled, truth), (scaled.task, scaled.worker)), shape=shape)
-    return fit_gold_regression(truth[tasks], gold, deviation[tasks])
-
-
-# Levels in an order, by their places.
-
-
-@dataclass(frozen=True)
-class LevelEstimate:
-    """Estimate the places of tasks on a scale of levels: by lines, or from decided levels; then by gold regression."""
-
-    scale: Scale
-    lines: Lines | None
-    regression: GoldRegression | None = None
-
-    def __call__(self, block: Block, label: Array, workers: Floats, gain: Floats) -> Floats:
-        """Return the place of each task of a block, given the levels that the rule decides."""
-        scaled, truth = self.locate(block, label, workers)
-        if self.regression is not None:
-            moves = _deviations(scaled, truth) * gain.take(scaled.worker)
-            truth = self.regression.bend(truth) + scaled.per_task(moves)
-        return np.asarray(self.scale.restore(truth))
-
-    def locate(self, block: Block, label: Array, workers: Floats) -> tuple[Block, Floats]:
-        """Return a block in its scale, and its estimates without gold labels."""
-        scaled = self.scale.of_block(block)
-        if self.lines is None:
-            return scaled, (label - self.scale.origin) / self.scale.unit
-        return scaled, locate(scaled, self.lines._replace(workers=workers))[0]
-
-
-def fit_levels(
-    run: Run, fit: LineFit, decide: Callable[[Block], dict[str, Array]], *, use_gold: bool
-) -> tuple[LevelEstimate | None, tuple[Floats, Floats]]:
-    """Fit the places of levels where labels are means of opinions, or gold labels correct them.
-
-    Returns None where the rule of the label type decides alone; and parameters of the estimate.
-    """
-    lines, scale, gain = fit.used, fit.scale, np.zeros(len(fit.used.workers))
-    mean = str(run.domain.rule) == "mean"
-    estimate = LevelEstimate(scale, lines._replace(workers=np.empty((0, 3))) if mean else None)
-    if use_gold and run.n_gold >= MIN_GOLD:
-
-        def locate_block(block: Block) -> tuple[Block, Floats]:
-            return estimate.locate(block, decide(block)["label"], lines.workers)
-
-        regression = _calibrate(run, scale, locate_block)
-        gain, regression = regression.gain, regression._replace(gain=np.empty(0))
-        return replace(estimate, regression=regression), (lines.workers, gain)
-    return estimate if mean else None, (lines.workers, gain)
+    kernels = estimate.scale.kernels
+    truth, error = estimate(block, workers, gain)
+    found: dict[str, Array] = kernels.aggregate(block, weights, faults, ties=ties)
+    return {**found, "label": kernels.restore(block, truth - block[Centred].centre), "error": error}
 
 
 # Biases.

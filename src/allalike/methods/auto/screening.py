@@ -1,20 +1,62 @@
-"""Screening: copy groups, and informativeness of the workers."""
+"""Screening: copy groups (`copy_groups`, `copies`), and informativeness: how much answers depend on the tasks.
+
+A worker who always gives the same label, or answers at random, agrees with others as often as chance and frequent
+labels allow. The informativeness of a worker of classes is the agreement beyond that of their own label frequencies,
+
+    mean over tasks of (q_t[label] - sum_l f(l) q_t[l]),
+
+with q_t the shares of the labels among the other answers to the task, and f the worker's label frequencies. For other
+label types it is how much closer an answer is to the others on the same task than to those on another task of the
+worker, from a sample; for numbers and vectors, the slope of the worker's x against the mean y of the others', Cov(x, y)
+/ Var(y).
+
+A worker is **uninformative** if they gave ten answers or more that others gave, too, and informativeness + 2 se is
+below 0.15 of what the better workers have (the upper quartile over answers). Beside classes, the crowd as a whole
+must be informative: where the label is the same everywhere, whoever always gives it is right. The number is for the
+report: no worker is excluded because of it, and it is no measure of skill.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from allalike._core.columns.hashes import mix
 from allalike._core.system.progress import report
+from allalike.engines.sample import join_blocks, sample_tasks
+from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
-from allalike.methods.auto.informativeness import measure_informativeness, with_squares
 from allalike.methods.fit import CopyGroups
+from allalike.methods.steps.ballots import count_labels, count_votes
 
 if TYPE_CHECKING:
+    from allalike._core.blocks.block import Block, Floats
+    from allalike.domains import Kernels
     from allalike.engines import Run
-    from allalike.methods.auto.informativeness import Informativeness
 
 _MIN_COUNTED = 3
+_GUESS_ANSWERS, _GUESS_PAIRS = 2000, 20_000
+_MIN_ANSWERS = 10
+_FRACTION, _QUANTILE = 0.15, 0.75
+_STANDARD_ERRORS = 2.0
+_CERTAIN = 3.0  # standard errors by which the crowd must be informative, or no worker is uninformative
+_MAX_LABELS = 50  # of classes; of more, distances are compared
+_TABLES = 10  # of workers and labels, in memory at a time
+_SAMPLE_ANSWERS = 50_000
+_DRAWS = 4  # pairs per answer
+_ROUNDING = 1e-12
+
+
+class Informativeness(NamedTuple):
+    """Informativeness of each worker, its standard error, and whether they are uninformative; NaN if unknown."""
+
+    informativeness: Floats
+    informativeness_se: Floats
+    uninformative: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -49,7 +91,6 @@ def screen(run: Run, *, plain: bool) -> Screening:
     if run.encoding.nominal or run.encoding.n_classes is not None:
         groups = find_copies(run)
     else:
-        from allalike.methods.auto.copies.guesses import find_guess_distance
         from allalike.methods.auto.copies.likeness import find_groups
 
         groups = find_groups(run, find_guess_distance(run), signal.uninformative)
@@ -60,3 +101,168 @@ def screen(run: Run, *, plain: bool) -> Screening:
         groups = replace(groups, number=independent.number, groups=similar)
         return Screening(groups, signal, camps=True)
     return Screening(groups, signal)
+
+
+# Informativeness.
+
+
+def measure_informativeness(run: Run) -> Informativeness:
+    """Measure how much the answers of each worker depend on the tasks.
+
+    >>> import allalike
+    >>> labels = {"ada": "xyxyxyxyxyxy", "bob": "xyxyxyxyxyxy", "eve": "xyxyxyxxyxyx", "lea": "xxxxxxxxxxxx"}
+    >>> rows = [(worker, task, label) for worker, own in labels.items() for task, label in enumerate(own)]
+    >>> measure_informativeness(allalike.Memory().load(allalike.read(rows))).uninformative
+    array([False, False, False,  True])
+    """
+    k = run.encoding.n_labels if run.encoding.nominal else 0
+    if 0 < k <= _MAX_LABELS and 8 * _TABLES * len(run.workers) * k <= run.free_memory:
+        counts = run.sum(partial(count_labels, k=k))["counts"]
+        frequencies = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+        sums = run.sum(partial(_compare_with_chance, k=k), frequencies)
+    elif run.encoding.noise.weighting == "inverse":
+        first = run.sum(partial(_sum_numbers, kernels=run.kernels))
+        means = [first[name] / np.maximum(first["answers"], 1.0)[:, None] for name in ("own", "others")]
+        sums = run.sum(partial(_compare_numbers, kernels=run.kernels), *means)
+    else:
+        sums = _compare_tasks(run)
+    n = sums["answers"]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        scale = sums["variance"] / n if "variance" in sums else 1.0
+        value = np.where(n > 1, sums["gain"] / n, np.nan) / scale
+        error = np.sqrt(np.maximum(sums["square"] / n - (sums["projection"] / n) ** 2, 0.0) / (n - 1)) / scale
+    value, error = np.where(np.abs([value, error]) < _ROUNDING, 0.0, [value, error])
+    return _judge(value, error, n, certain=0.0 if k else _CERTAIN)
+
+
+def _judge(value: Floats, error: Floats, answers: Floats, *, certain: float) -> Informativeness:
+    known = np.isfinite(value) & np.isfinite(error)
+    order = np.argsort(np.where(known, value, -np.inf), kind="stable")
+    given = np.cumsum(np.where(known, answers, 0.0)[order])
+    better = float(value[order[np.searchsorted(given, _QUANTILE * given[-1])]]) if known.any() else 0.0
+    with np.errstate(invalid="ignore"):
+        small = known & (answers >= _MIN_ANSWERS) & (value + _STANDARD_ERRORS * error < _FRACTION * better)
+    total, noise = (np.where(known, answers * each, 0.0) for each in (value, error))
+    clear = better > 0 and total.sum() > certain * np.sqrt((noise**2).sum())
+    return Informativeness(np.where(known, value, np.nan), np.where(known, error, np.nan), small & clear)
+
+
+def _compare_with_chance(block: Block, frequencies: Floats, *, k: int) -> dict[str, Floats]:
+    """Add up, per worker, agreement beyond that of the label frequencies."""
+    votes, others = count_votes(block, np.ones(block.n_workers), k=k), block.to_answers(block.sizes - 1.0)
+    own = frequencies.take(block.worker, axis=0)
+    each = np.arange(len(own)), block.label.astype(np.intp)
+    usual = np.einsum("al,al->a", own, block.to_answers(votes)) - own[each]
+    agreeing = votes.ravel().take(block.task * k + block.label) - 1
+    compared = others > 0
+    gain = np.where(compared, agreeing - usual, 0.0) / np.where(compared, others, 1.0)
+    parts = {"answers": compared.astype(np.float64), "gain": gain, "projection": gain, "square": gain**2}
+    return {name: block.per_worker(values) for name, values in parts.items()}
+
+
+def _sum_numbers(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
+    own, others, compared = _numbers_of_others(block, kernels)
+    columns = {name: values * compared[:, None] for name, values in (("own", own), ("others", others))}
+    sums = {name: np.column_stack([block.per_worker(each) for each in values.T]) for name, values in columns.items()}
+    return {"answers": block.per_worker(compared), **sums}
+
+
+def _compare_numbers(block: Block, own_mean: Floats, others_mean: Floats, *, kernels: Kernels) -> dict[str, Floats]:
+    """Add up, per worker, the covariance of their numbers with the mean of the others, and the variance of this."""
+    own, others, compared = _numbers_of_others(block, kernels)
+    away = others - others_mean[block.worker]
+    with np.errstate(over="ignore"):  # of numbers whose squares are too large nothing is known
+        product = compared * np.einsum("ij,ij->i", own - own_mean[block.worker], away)
+        variance = compared * np.einsum("ij,ij->i", away, away)
+        square = product**2
+    parts = {"answers": compared, "gain": product, "projection": product, "square": square, "variance": variance}
+    return {name: block.per_worker(values) for name, values in parts.items()}
+
+
+def _numbers_of_others(block: Block, kernels: Kernels) -> tuple[Floats, Floats, Floats]:
+    """Return, per answer, its numbers, the mean of the others', and whether there are others."""
+    own = kernels.restore_answers(block, np.arange(len(block.label))).reshape(len(block.label), -1)
+    left = block.to_answers(block.sizes) - 1.0
+    others = block.to_answers(block.per_task(own)) - own
+    return own, others / np.maximum(left, 1.0)[:, None], np.where(left > 0, 1.0, 0.0)
+
+
+def _compare_tasks(run: Run) -> dict[str, Floats]:
+    """Add up, per worker, how much closer answers are to the others on the same task than on another, in a sample."""
+    sample, n_workers = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False), len(run.workers)
+    if not sample.n_tasks:
+        return dict.fromkeys(("answers", "gain", "projection", "square"), np.zeros(n_workers))
+    block = join_blocks(sample.blocks, n_workers)
+    worker, code, start, size = block.worker, block.label, block.starts[block.task], block.sizes[block.task]
+    order = np.lexsort((mix(block.task_hash[block.task]), worker))
+    given = np.bincount(worker, minlength=n_workers)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    first = (np.cumsum(given) - given)[worker]
+    same_task, other_task = run.kernels.compare_among(code)
+    here, away, back = np.zeros((3, _DRAWS, len(code)))
+    for draw in range(_DRAWS):
+        step = 1 + draw % np.maximum(size - 1, 1)
+        peer = start + (np.arange(len(code)) - start + step) % size  # of each answer, one to the same task
+        shift = 1 + draw % np.maximum(given[worker] - 1, 1)
+        own = order[first + (place - first + shift) % given[worker]]  # the worker's answer to another task
+        here[draw] = same_task(np.arange(len(code)), peer)
+        try:
+            away[draw], back[draw] = other_task(np.arange(len(code)), peer[own]), other_task(own, peer)
+        except LabelError:  # of a user's own function that cannot compare labels of different tasks
+            away[draw] = np.nan
+    here, away, back = here.mean(axis=0), away.mean(axis=0), back.mean(axis=0)
+    compared = (size > 1) & (given[worker] > 1) & np.isfinite(here + away + back)
+    projection = away + back - here  # of a U-statistic (Hoeffding 1948)
+    parts = {"answers": 1.0, "gain": (away + back) / 2 - here, "projection": projection, "square": projection**2}
+    return {name: block.per_worker(np.where(compared, values, 0.0)) for name, values in parts.items()}
+
+
+def with_squares(run: Run) -> Run:
+    """Return a run in which distances of numbers are squares, by which guesses are recognised."""
+    if not run.encoding.numeric:
+        return run
+    return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
+
+
+# The distance of a guess.
+
+
+def find_guess_distance(run: Run) -> float:
+    """Return how far a guess is from the answers to its task: the mean distance of labels of different tasks.
+
+    It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
+    one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
+
+    >>> import allalike
+    >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
+    >>> find_guess_distance(allalike.Memory().load(allalike.read(rows, domain="set")))
+    0.875
+    """
+    noise = run.encoding.noise
+    if noise.weighting == "inverse":
+        return np.inf
+    unknown = np.inf if noise.chance is None else noise.chance
+    sample = sample_tasks(run, _GUESS_ANSWERS, with_gold=False)
+    if not sample.n_tasks:
+        return unknown
+    block = join_blocks(sample.blocks, len(run.workers))
+    left, right = _pair_up(len(block.label))
+    different = block.task[left] != block.task[right]
+    if not different.any():
+        return unknown
+    try:
+        distance = run.kernels.guess_distances(block.label[left[different]], block.label[right[different]])
+    except LabelError:  # of a user's own function that cannot compare labels of different tasks
+        return unknown
+    known = distance[~np.isnan(distance)]
+    return float(known.mean()) if len(known) else unknown
+
+
+def _pair_up(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return all pairs of n answers, each once, or some of them in which everyone comes as often."""
+    most = n // 2  # steps round the circle of answers, after which all pairs were met
+    steps = np.unique(np.linspace(1, most, min(most, _GUESS_PAIRS // max(n, 1) + 1)).astype(np.int64))
+    left, step = np.tile(np.arange(n), len(steps)), np.repeat(steps, n)
+    once = (2 * step < n) | (left < step)  # half the way round, a pair would be met from both sides
+    return left[once], (left + step)[once] % max(n, 1)

@@ -1,8 +1,8 @@
 """Split-half test: whether what one half of the workers finds predicts the answers of the other half.
 
-Workers are split into two halves of about as many answers, eight times. A model decides the tasks by the answers of one
-half. For each answer of the other half, a worker of informed skill t (`confusion_matrices`), estimated from their
-*other* answers, knows the decided label or gives one of their usual labels,
+**Classes.** Workers are split into two halves of about as many answers, eight times. A model decides the tasks by the
+answers of one half. For each answer of the other half, a worker of informed skill t (`confusion_matrices`), estimated
+from their *other* answers, knows the decided label or gives one of their usual labels,
 
     score = log( t [label = decided] + (1 - t) f(label) ).
 
@@ -12,25 +12,35 @@ The gain of a task is the sum of these scores less those with the majority vote 
 
 shows how clearly the model predicts more than the vote. Below -2.576, which chance reaches once in 200 cases, it is
 refuted. The score rewards information, not agreement: a model that decides the frequent class everywhere gains nothing.
+
+**Distances.** With U_A and V_A the unweighted and the weighted labels of one half, and U_B the unweighted labels of the
+other,
+
+    g_t = d(U_A, U_B) - d(V_A, U_B),    and the same with both halves exchanged,
+
+must not be below 0 by as many standard errors, in the mean of four ways to halve the workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.blocks.block import Block, sum_by
+from allalike._core.blocks.block import Ties, sum_by
 from allalike._core.columns.hashes import mix
+from allalike.engines.sample import draw_halves, join_blocks, sample_tasks
 from allalike.engines.shards import Shard
 from allalike.methods.steps.ballots import vote_shares
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats
+    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike.domains import Kernels
+    from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
@@ -40,19 +50,17 @@ _PRIOR = 4.0  # answers of a typical worker beside their own
 _FREQUENCY_PRIOR = 2.0
 _DRAW = 1e-6  # difference of probabilities below which labels are tied
 _MOST_SKILL, _LEAST = 0.99, 1e-6
+_HALVINGS, _SAMPLE_ANSWERS = 4, 20_000  # of weights from distances
+_ROUNDING = 1e-9
 
 Model = Callable[["MemoryRun"], "Floats"]  # returns the probabilities of the classes of each task
 
 
-@dataclass(frozen=True)
-class _Half:
-    """The answers of some workers, and the tasks of the whole that they answered."""
-
-    run: MemoryRun
-    tasks: npt.NDArray[np.intp]
-    worker: Array
-    task: Array
-    label: Array
+def _keep_workers(block: Block, members: Array) -> tuple[Block, npt.NDArray[np.intp]]:
+    """Return the answers of some workers, and the tasks of the whole block that they answered."""
+    rows = np.flatnonzero(members[block.worker])
+    tasks, sizes = np.unique(block.task[rows], return_counts=True)
+    return replace(block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes), tasks
 
 
 def test_halves(sample: MemoryRun, model: Model) -> float:
@@ -66,33 +74,25 @@ def test_halves(sample: MemoryRun, model: Model) -> float:
     >>> test_halves(run, lambda half: truth[half.blocks[0].task_hash.argsort().argsort() * 0]) <= 0
     True
     """
-    worker, task, label, hashes = _join_answers(sample)
-    n_workers, n_tasks, k = len(sample.workers), len(hashes), sample.encoding.n_labels
-    answers = np.bincount(worker, minlength=n_workers)
-    content = np.bincount(worker, (mix(hashes[task] ^ mix(label.astype(np.uint64))) >> np.uint64(40)), n_workers)
-    gains = np.zeros(n_tasks)
+    whole, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
+    said = mix(whole.task_hash[whole.task] ^ mix(whole.label.astype(np.uint64))) >> np.uint64(40)
+    answers = np.bincount(whole.worker, minlength=whole.n_workers)
+    content = whole.per_worker(said.astype(np.float64)).astype(np.uint64)
+    gains = np.zeros(whole.n_tasks)
     for number in range(_SPLITS):
-        side = _split(answers, content.astype(np.uint64), number)
-        halves = [_take(sample, (worker, task, label, hashes), side == which) for which in (0, 1)]
-        if len(np.intersect1d(halves[0].tasks, halves[1].tasks, assume_unique=True)) < _MIN_TASKS:
+        side = _split(answers, content, number)
+        halves = [_keep_workers(whole, side == which) for which in (0, 1)]
+        if len(np.intersect1d(halves[0][1], halves[1][1], assume_unique=True)) < _MIN_TASKS:
             continue
-        for salt, (half, other) in enumerate((halves, halves[::-1])):
-            noise = _draw(hashes, k, 2 * number + salt)[half.tasks]
-            vote = np.concatenate([vote_shares(block, np.ones(n_workers), k=k) for block in half.run.blocks])
-            for sign, belief in ((1.0, model(half.run)), (-1.0, vote)):
-                decided = np.full(n_tasks, -1)
-                decided[half.tasks] = (belief + _DRAW * noise).argmax(axis=1)
-                gains += sign * _predict(other, decided, n_workers, k)
+        for salt, ((half, tasks), (other, asked)) in enumerate((halves, halves[::-1])):
+            noise = _draw(half.task_hash, k, 2 * number + salt)
+            vote = vote_shares(half, np.ones(whole.n_workers), k=k)
+            for sign, belief in ((1.0, model(_run_of(sample, half, tasks))), (-1.0, vote)):
+                decided = np.full(whole.n_tasks, -1)
+                decided[tasks] = (belief + _DRAW * noise).argmax(axis=1)
+                gains[asked] += sign * _predict(other, decided[asked], k)
     spread = gains.std()
-    return float(gains.sum() / (spread * np.sqrt(n_tasks))) if spread > 1e-9 else 0.0
-
-
-def _join_answers(sample: MemoryRun) -> tuple[Array, Array, Array, Array]:
-    blocks = sample.blocks
-    worker, label, sizes, hashes = (
-        np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label", "sizes", "task_hash")
-    )
-    return worker, np.repeat(np.arange(len(sizes)), sizes), label, hashes
+    return float(gains.sum() / (spread * np.sqrt(len(gains)))) if spread > 1e-9 else 0.0
 
 
 def _split(answers: Array, content: npt.NDArray[np.uint64], number: int) -> Array:
@@ -114,37 +114,15 @@ def _draw(hashes: Array, k: int, salt: int) -> Floats:
     return np.asarray(mix(drawn[:, None] ^ np.arange(1, k + 1, dtype=np.uint64)) / 2.0**64)
 
 
-def _take(sample: MemoryRun, answers: tuple[Array, ...], chosen: npt.NDArray[np.bool_]) -> _Half:
-    """Return the answers of some workers, as a run without gold labels."""
-    worker, task, label, hashes = answers
-    rows = chosen[worker]
-    worker, task, label = worker[rows], task[rows], label[rows]
-    sizes = np.bincount(task, minlength=len(hashes))
-    tasks = np.flatnonzero(sizes)
-    sizes = sizes[tasks]
-    first = sample.blocks[0]
-    block = Block(
-        starts=np.cumsum(sizes) - sizes,
-        sizes=sizes,
-        worker=worker,
-        label=label,
-        workers=slice(None),
-        n_workers=first.n_workers,
-        task_hash=hashes[tasks],
-        gold_task=first.gold_task[:0],
-        gold_label=first.gold_label[:0],
-    )
-    ids = sample.shards[0].tasks.take(tasks)
-    counts = np.bincount(worker, minlength=first.n_workers)
-    run = replace(
-        sample, shards=[Shard([block], ids, sizes)], answer_counts=counts, n_tasks=len(tasks), n_gold=0, n_single=0
-    )
-    return _Half(run, tasks, worker, task, label)
+def _run_of(sample: MemoryRun, half: Block, tasks: Array) -> MemoryRun:
+    counts = np.bincount(half.worker, minlength=half.n_workers)
+    shards = [Shard([half], sample.shards[0].tasks.take(tasks), half.sizes)]
+    return replace(sample, shards=shards, answer_counts=counts, n_tasks=half.n_tasks, n_gold=0, n_single=0)
 
 
-def _predict(half: _Half, decided: Array, n: int, k: int) -> Floats:
-    """Return, per task, the sum of the scores of the answers of a half."""
-    met = decided[half.task] >= 0
+def _predict(half: Block, decided: Array, k: int) -> Floats:
+    """Return, per task, the sum of the scores of the answers of a half, given the decided labels or -1."""
+    met, n = half.to_answers(decided >= 0), half.n_workers
     worker, task, label = half.worker[met], half.task[met], half.label[met]
     counts = np.bincount(worker * k + label, minlength=n * k).reshape(n, k)
     answers, crowd = counts.sum(axis=1), counts.sum(axis=0) / max(len(label), 1)
@@ -160,5 +138,66 @@ def _predict(half: _Half, decided: Array, n: int, k: int) -> Floats:
     mean = max(float(gained.sum()), 0.0) / max(float(possible.sum()), 1e-9)
     rest = np.maximum(possible[worker] - (1 - chance) + _PRIOR, 1e-9)
     skill = np.clip((gained[worker] - (hit - chance) + _PRIOR * mean) / rest, 0.0, _MOST_SKILL)
-    score = np.log(np.clip(skill * hit + (1 - skill) * usual(label), _LEAST, 1.0))
-    return sum_by(task, score, len(decided))
+    return sum_by(task, np.log(np.clip(skill * hit + (1 - skill) * usual(label), _LEAST, 1.0)), half.n_tasks)
+
+
+# Distances.
+
+
+def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
+    """Return how clearly halves of the workers support weights, in standard errors; ``weigh`` finds those of a half.
+
+    >>> import allalike
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [(i, t, rng.normal(scale=1 if i < 4 else 9)) for i in range(8) for t in range(50)]
+    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
+    >>> find_support(run, lambda half: np.where(np.arange(8) < 4, 1.0, 0.1)) > 2
+    True
+    """
+    sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
+    support = 0.0
+    for seed in range(_HALVINGS):
+        side = draw_halves(sample, seed)
+        decided = []
+        for which in range(2):
+            halves = [_prepare_half(sample, block, side == which) for block in sample.blocks]
+            blocks = [block for block in halves if block.n_tasks]
+            if not blocks:
+                return 0.0
+            half = replace(sample, shards=[replace(sample.shards[0], blocks=blocks)], n_gold=0, history=None)
+            decided += [_decide(half, weight, 2 * seed + which) for weight in (np.ones(len(side)), weigh(half))]
+        gain = _find_gains(decided[::2], decided[1::2], run.kernels)
+        largest = np.abs(gain).max(initial=0.0)
+        gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
+        support += float(gain.sum() / np.sqrt(max((gain**2).sum(), _ROUNDING**2))) / _HALVINGS
+    return support
+
+
+def _prepare_half(sample: MemoryRun, block: Block, members: Array) -> Block:
+    half, _ = _keep_workers(block, members)
+    return sample.encoding.prepare(replace(half, prepared=block.prepared)) if half.n_tasks else half
+
+
+def _decide(run: MemoryRun, weight: Floats, salt: int) -> tuple[Array, Array]:
+    """Return the labels of a half, and the hashes of their tasks; halves that break ties alike would seem to agree."""
+    kernels, _ = run.choose_quorum(weight)
+    labels = []
+    for block in run.blocks:
+        drawn = replace(block, task_hash=mix(block.task_hash ^ np.uint64(salt)))
+        labels.append(kernels.aggregate(drawn, weight, np.ones(len(weight)), ties=Ties()))
+    hashes = np.concatenate([block.task_hash for block in run.blocks])
+    return np.concatenate([each["label"] for each in labels]), hashes
+
+
+def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Array, Array]], kernels: Kernels) -> Floats:
+    """Return g of each task that both halves answered."""
+    places = np.intersect1d(unweighted[0][1], unweighted[1][1], return_indices=True)[1:]
+    gain = np.zeros(len(places[0]))
+    if len(gain):
+        labels = [np.concatenate([unweighted[k][0][at], weighted[k][0][at]]) for k, at in enumerate(places)]
+        measure, _ = kernels.compare_among(np.concatenate(labels))
+        n, here = len(gain), np.arange(len(gain))
+        for own, other in ((0, 2 * n), (2 * n, 0)):
+            before, after = (np.nan_to_num(measure(own + shift + here, other + here)) for shift in (0, n))
+            gain += before - after
+    return gain

@@ -27,7 +27,7 @@ same number in some tasks, and independent ones in the others. So above the firs
 coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
 
 It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
-one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.informativeness`).
+one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.screening`).
 Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
 """
 
