@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.options import check_number
 from allalike._core.registry import find
-from allalike._core.system.files import list_files
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output, list_files
 from allalike._core.system.progress import report
 from paper.cells import fill, settings_of
 from paper.experiments.runner import Results, run

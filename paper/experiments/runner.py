@@ -14,7 +14,7 @@ import numpy as np
 
 from allalike._core.late import pd
 from allalike._core.options import check_number
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output
 from allalike._core.system.processes import Processes
 from allalike._core.system.progress import report
 from paper.experiments.scores import Score, score_all

@@ -13,7 +13,7 @@ import pytest
 
 import allalike
 from allalike import Disk, Memory, Result
-from allalike._core.blocks import matrices
+from allalike._core.blocks import pairs
 from allalike._core.blocks.block import Ties
 from allalike._core.system.progress import progress_callback
 from allalike.engines.base import Run
@@ -59,7 +59,7 @@ def test_copies_are_the_same_in_parts(domain: str, engine: Any, small: int, monk
     monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 30)
     rows, memory = scattered(domain), 60_000 if domain == "categorical" else 300_000
     whole = allalike.discover(rows, domain=domain)
-    monkeypatch.setattr(matrices, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
+    monkeypatch.setattr(pairs, "_MAX_DENSE_ENTRIES", small)  # of sums that are arrays
     found, cut = found_in_parts(rows, domain, engine, memory, monkeypatch)
     assert cut > (3 if domain == "categorical" else 1)
     check_alike(found, whole)

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 import allalike
-from allalike._core.system import output
-from allalike._core.system.output import UNFINISHED, Output
+from allalike._core.system import files
+from allalike._core.system.files import UNFINISHED, Output
 from allalike.errors import InputError, OutputError
 from allalike.result.result import Result
 from running.program import run
@@ -263,14 +263,14 @@ def test_a_failure_while_files_are_replaced_is_an_incomplete_result_until_the_ne
     result().save(out, format="parquet")
     (out / "notes.txt").write_text("mine")
     moves = iter(range(100))
-    opened = output._opened
+    opened = files._opened
 
     def fail_once(place: Path, name: str, *, make: bool = False) -> Any:
         if next(moves) == fails:
             raise PermissionError(13, "The file is open in another program")
         return opened(place, name, make=make)
 
-    monkeypatch.setattr(output, "_opened", fail_once)
+    monkeypatch.setattr(files, "_opened", fail_once)
     with pytest.raises(OutputError, match="cannot be written to .*out: The file is open in another program."):
         result(gold={"t1": "x"}).save(out)
     for call in (allalike.load, lambda out: allalike.update(out, [("zoe", "t1", "x")])):
@@ -339,7 +339,7 @@ def test_a_full_disk_leaves_what_was_there_and_no_new_folders(tmp_path: Path, mo
     def full(_: Path) -> None:
         raise OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")  # in Arrow's words
 
-    monkeypatch.setattr(output, "flush_files", full)
+    monkeypatch.setattr(files, "flush_files", full)
     for folder in (tmp_path / "out", tmp_path / "deep" / "new"):
         with pytest.raises(OutputError, match="cannot be written to .*: No space left on device[.]"):
             result().save(folder)
@@ -427,7 +427,7 @@ def test_what_is_behind_a_link_in_the_output_is_neither_removed_nor_replaced(
 def test_a_link_that_comes_between_looking_and_moving_is_not_followed(
     opens: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_CAN_OPEN", opens and output._CAN_OPEN)
+    monkeypatch.setattr(files, "_CAN_OPEN", opens and files._CAN_OPEN)
     mine, out = tmp_path / "mine", tmp_path / "out"
     for folder in (mine, out):
         folder.mkdir()

@@ -13,11 +13,9 @@ from scipy import sparse
 
 import allalike
 from allalike import DOMAINS, EVD, EXP, IPTD, MAS, PTD, PTDAK, TOP2, Categorical, Method
-from allalike._core.blocks import matrices as sums
 from allalike._core.blocks import pairs as block_pairs
 from allalike._core.blocks.block import Block, group_labels, sort_within
-from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.pairs import pair_chunks
+from allalike._core.blocks.pairs import MatrixSum, pair_chunks
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
 from allalike.methods.auto.copies.likeness import Medians
@@ -40,8 +38,8 @@ def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     """Treat a crowd of three as a large one, read some pairs at a time, and keep them in one form."""
     monkeypatch.setattr(pairs, "_MAX_WHOLE_WORKERS", 2)
     monkeypatch.setattr(pairs, "_ENTRIES_PER_RANGE", 20)
-    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", 0)
-    monkeypatch.setattr(sums, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
+    monkeypatch.setattr(block_pairs, "_MAX_DENSE_ENTRIES", 0)
+    monkeypatch.setattr(block_pairs, "_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
     monkeypatch.setattr(pairs, "_MIN_DENSE_SHARE", {"dense": 0.0, "sparse": np.inf}[form])
 
 
@@ -205,8 +203,8 @@ def test_pairs_of_some_workers_are_those_that_begin_with_them(at_once: int, monk
 @pytest.mark.parametrize("few", [0, 1 << 20])
 @pytest.mark.parametrize("share", [0.001, 0.02, 0.5])
 def test_matrices_are_added_up_whatever_their_form(share: float, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "_MAX_DENSE_ENTRIES", few)
-    monkeypatch.setattr(sums, "_MAX_WAITING_ENTRIES", 40)
+    monkeypatch.setattr(block_pairs, "_MAX_DENSE_ENTRIES", few)
+    monkeypatch.setattr(block_pairs, "_MAX_WAITING_ENTRIES", 40)
     rng = np.random.default_rng(9)
     totals, expected = [MatrixSum((50, 60)) for _ in range(3)], np.zeros((50, 60))
     for number in range(40):

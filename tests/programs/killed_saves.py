@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import allalike
-from allalike._core.system import output
+from allalike._core.system import files
 from allalike.errors import InputError
 from allalike.history import read_history
 from allalike.result.result import Result
@@ -175,7 +175,7 @@ if __name__ == "__main__":
         place = Path(sys.argv[1], f"{scenario} {how}")
         place.mkdir()
         # or as on systems that cannot let folders change places in one step
-        vars(output)["ctypes"] = object() if "stepwise" in scenario else ctypes
+        vars(files)["ctypes"] = object() if "stepwise" in scenario else ctypes
         sys.stdout.write(f"{case}\n")
         sys.stdout.flush()
         done = (

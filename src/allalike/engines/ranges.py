@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from allalike._core.blocks.block import find_answer_weights
-from allalike._core.blocks.matrices import MatrixSum, list_entries
-from allalike._core.blocks.pairs import count_later, count_partners
+from allalike._core.blocks.pairs import MatrixSum, count_later, count_partners, list_entries
 from allalike._core.system.progress import report
 
 if TYPE_CHECKING:

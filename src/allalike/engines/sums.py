@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.matrices import MatrixSum, stack_rows
+from allalike._core.blocks.pairs import MatrixSum, stack_rows
 from allalike._core.columns.values import Values
 from allalike._core.system.tables import write_tables
 

@@ -23,9 +23,8 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
-from allalike._core.system.files import is_link
+from allalike._core.system.files import UNFINISHED, is_link
 from allalike._core.system.json_text import parse_json
-from allalike._core.system.output import UNFINISHED
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, History
@@ -295,12 +294,7 @@ def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def write_scan(how: Scan) -> dict[str, Any]:
-    """Return how answers are read, as JSON: unusual options only, and label maps written out.
-
-    >>> from allalike import scan
-    >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
-    {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
-    """
+    """Return how answers are read, as JSON: unusual options only, and label maps written out."""
     held = vars(how)
     names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
     read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
@@ -313,12 +307,7 @@ def _list(value: Any) -> Any:
 
 
 def write_domain(domain: Domain) -> dict[str, Any]:
-    """Return a domain as JSON: its name, and the options that are not the usual ones.
-
-    >>> from allalike import Real
-    >>> write_domain(Real(bias=True))
-    {'name': 'real', 'bias': True}
-    """
+    """Return a domain as JSON: its name, and the options that are not the usual ones."""
     own = DOMAINS.get(domain.name)
     if own is not type(domain) or domain.name == "custom":
         raise UnwritableError(f"label type {domain.name} has a distance or rule of the user's own")

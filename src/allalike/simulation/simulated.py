@@ -21,7 +21,7 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
 from allalike._core.masks import Mask, write_masks
 from allalike._core.options import check_number
-from allalike._core.system.output import Output
+from allalike._core.system.files import Output
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError, TooLargeError
 from allalike.simulation.models import id_column

@@ -1,25 +1,43 @@
-"""Files: atomic writes, temporary folders, bounded archives, and signals that arrive meanwhile."""
+"""Files: atomic writes, temporary folders, bounded archives, signals; and outputs, which are files written together.
+
+Files are written into a folder together, without replacing inputs or files of others, and without following links.
+
+A folder of our own is written beside its place and exchanged with it in one step. In a folder that also holds other
+files, ours are replaced one by one, and a list of them (`UNFINISHED`) stays in the folder until the last one is in
+place. Until then the result is reported as incomplete; the next run replaces it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import io
+import json
 import os
 import re
+import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import uuid
 import zipfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.limits import MAX_MEMBERS
+from allalike._core.system.json_text import parse_json
 from allalike.errors import AllalikeError, InputError, OutputError
 
+if sys.platform != "win32":
+    import fcntl
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 @contextmanager
@@ -176,3 +194,294 @@ class _MemberList(io.FileIO):
             f"{self.name!s} holds {what}, and an archive may hold {self.most:,} files. Unpack it, and give those that"
             " are needed."
         )
+
+
+# Outputs: files that are written into a folder together.
+
+STAGE_PREFIX = ".allalike-"
+UNFINISHED = ".allalike-unfinished.json"
+_ELSEWHERE = "Name another place for the output."
+_WAY_OUT = "Name another place for the output, or have it replaced with overwrite=True."
+_CAN_OPEN = {os.open, os.mkdir, os.rename, os.unlink} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_FOLDER_FLAGS = sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
+_EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Files that are written into a folder together.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Output(folder=Path(folder, "out")).staged() as stage:
+    ...         _ = (stage / "note.txt").write_text("done")
+    ...     Path(folder, "out", "note.txt").read_text()
+    'done'
+    """
+
+    folder: Path
+    find_own: Callable[[Path], Iterable[str]] = lambda _: ()
+    inputs: tuple[Path, ...] = ()
+    overwrite: bool = False
+    index: str = ""
+    failure: str = "The files cannot be written"
+
+    @cached_property
+    def _place(self) -> Path:
+        """The folder itself, wherever links lead."""
+        return Path(os.path.realpath(self.folder))
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse to write files of these names if they would replace a file that must stay."""
+        with output_errors(self.failure):
+            self._check_folder()
+            with _locked(self._place.parent, self._place):
+                self._find_replaced(list(names))
+
+    @contextmanager
+    def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
+        """Yield a folder to write to, whose files are put in place at the end; known ``names`` are checked before."""
+        with output_errors(self.failure), self._missing_folders():
+            with _locked(self._place.parent, self._place):  # or half of what another run puts there is seen
+                replaced = self._find_replaced(list(names))
+                whole = not self._place.exists() or self._can_be_exchanged(replaced)
+            parent = self._place.parent if whole else self._place
+            stage = parent / f"{STAGE_PREFIX}{secrets.token_hex(16)}"
+            try:
+                stage.mkdir()  # with the rights of any other folder: executors of Spark write into it
+                yield stage
+                flush_files(stage)
+                with _locked(self._place.parent, self._place), signals_deferred():
+                    self._put_in_place(stage)
+            finally:
+                with signals_deferred():
+                    shutil.rmtree(stage, ignore_errors=True)
+
+    def _check_folder(self) -> None:
+        """Refuse a folder that cannot exist or be written to."""
+        place = self._place
+        nearest = next(path for path in (place, *place.parents) if path.exists())
+        if not nearest.is_dir():
+            raise NotADirectoryError(0, f"{nearest if nearest != place else self.folder} is a file, not a folder")
+        if not os.access(nearest, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    @contextmanager
+    def _missing_folders(self) -> Iterator[None]:
+        """Make the missing folders around this one, and remove them again after a failure."""
+        self._check_folder()
+        missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
+        try:
+            for path in reversed(missing[1:]):
+                path.mkdir(exist_ok=True)  # another process may be faster
+            yield
+        except BaseException:
+            for path in missing:
+                with suppress(OSError):  # another process has written into it
+                    path.rmdir()
+            raise
+
+    def _find_replaced(self, names: list[str]) -> list[str]:
+        """Return which files have to go for these, or refuse."""
+        place = self._place
+        listed = {*self.find_own(place), *_list_unfinished(place)}
+        own = {name for name in listed if os.path.lexists(place / name) and not _is_behind_link(place, name)}
+        for name in names:
+            self._check_name(name, own)
+        others = [name for name in names if name not in own and _is_file(place / name)]
+        replaced = sorted({*own, *others})
+        self._check_inputs(names, replaced)
+        if others and not self.overwrite:
+            raise OutputError(f"{self.folder / others[0]} is there already, and allalike did not write it. {_WAY_OUT}")
+        return replaced
+
+    def _check_name(self, name: str, own: set[str]) -> None:
+        """Refuse a file behind a link, on a device, or where there is a folder with files of others."""
+        path, shown = self._place / name, self.folder / name
+        if _is_behind_link(self._place, name):
+            raise OutputError(f"{shown} is behind a link, and nothing is written through one. {_ELSEWHERE}")
+        if path.is_dir() and not path.is_symlink():
+            inside = {f"{name}/{inner}" for inner in _list_content(path)}
+            if not inside or inside - own:
+                raise IsADirectoryError(0, f"{shown} is a folder, not a file")
+        elif path.exists() and not path.is_file():
+            raise OutputError(f"{shown} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
+        for outer in list(Path(name).parents)[:-1]:
+            if _is_file(self._place / outer) and outer.as_posix() not in own:
+                raise NotADirectoryError(0, f"{self.folder / outer} is a file")
+
+    def _check_inputs(self, names: list[str], replaced: list[str]) -> None:
+        """Refuse to replace an input, or to write into a folder that is one, also if a link leads to it."""
+        inputs = {_identity(path): path for path in self.inputs} if names or replaced else {}
+        inputs.pop(None, None)
+        for name in replaced:
+            if _identity(self._place / name) in inputs:
+                raise OutputError(
+                    f"{self.folder / name} is an input of this run, and an input is never replaced. {_ELSEWHERE}"
+                )
+        for folder in dict.fromkeys((self.folder / name).parent for name in names):
+            if _identity(folder) in inputs:
+                raise OutputError(
+                    f"{folder} is an input of this run, and nothing is written into it, for it would be read as answers"
+                    f" the next time. {_ELSEWHERE}"
+                )
+
+    def _put_in_place(self, stage: Path) -> None:
+        names, place = list_files(stage), self._place
+        old = self._find_replaced(names)
+        if not place.exists():
+            stage.rename(place)
+        elif len(names) == 1 and set(old) <= set(names) and "/" not in names[0]:
+            (stage / names[0]).replace(place / names[0])
+        elif self._can_be_exchanged(old) and _rights(stage) == _rights(place):
+            _exchange_folders(stage, place)
+        else:
+            self._replace_one_by_one(stage, sorted(names, key=lambda name: name == self.index), old)
+
+    def _can_be_exchanged(self, replaced: list[str]) -> bool:
+        """Return whether another folder can take this one's place: all files in it are ours, and it is not in use."""
+        place = self._place
+        with suppress(OSError):  # the working folder may be gone
+            here = Path.cwd()
+            if place in (here, *here.parents):
+                return False
+        if place.stat().st_dev != place.parent.stat().st_dev or not os.access(place.parent, os.W_OK):
+            return False
+        outermost = {name.partition("/")[0] for name in replaced}
+        if any(entry.name not in outermost for entry in place.iterdir()):  # before all of a large folder is listed
+            return False
+        return _list_content(place) <= set(replaced)
+
+    def _replace_one_by_one(self, stage: Path, new: list[str], old: list[str]) -> None:
+        """Remove the files that do not come again, and move the new ones to their places, the index last."""
+        place = self._place
+        marks = {name: _mark(stage / name) for name in new}
+        (stage / UNFINISHED).write_text(json.dumps(marks), encoding="utf-8")
+        flush_files(stage)
+        (stage / UNFINISHED).replace(place / UNFINISHED)
+        for name in sorted(set(old) - set(new)):
+            with _opened(place, name) as (path, folder), suppress(FileNotFoundError):
+                os.unlink(path, dir_fd=folder)
+            for outer in list(Path(name).parents)[:-1]:
+                with suppress(OSError):  # other files are in it
+                    (place / outer).rmdir()
+        for name in new:
+            with _opened(place, name, make=True) as (path, folder):
+                os.replace(stage / name, path, dst_dir_fd=folder)
+        (place / UNFINISHED).unlink()
+
+
+def _list_unfinished(place: Path) -> list[str]:
+    """List the files that an interrupted run had put in place: those that are still as the run had written them."""
+    path = place / UNFINISHED
+    try:
+        marks = parse_json(path.read_text(encoding="utf-8")) if path.is_file() and not is_link(path) else {}
+        return [name for name, mark in marks.items() if ".." not in name and _mark(place / name) == mark]
+    except (OSError, ValueError, AttributeError):
+        return []
+
+
+def _mark(path: Path) -> list[int]:
+    """Return inode and modification time of a file, which no other process can predict."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return []
+    return [status.st_ino, status.st_mtime_ns]
+
+
+def flush_files(folder: Path) -> None:
+    """Have the system write files to the disk before they are put in place; those in inner folders may be many."""
+    for path in folder.iterdir():
+        if path.is_file():
+            with path.open("r+b") as file:
+                os.fsync(file.fileno())
+
+
+@contextmanager
+def _locked(*folders: Path) -> Iterator[None]:
+    """Wait until no other process puts files into these folders; where the system has no locks, go on."""
+    with ExitStack() as stack:
+        for folder in folders if sys.platform != "win32" else ():
+            with suppress(OSError):  # a new folder, or a disk without locks
+                descriptor = os.open(folder, os.O_RDONLY)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _exchange_folders(new: Path, place: Path) -> None:
+    """Put a folder into the place of another, which takes its place: in one step where the system can do that."""
+    call = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform, "")
+    with suppress(AttributeError, OSError):  # an old or another system
+        here = {"linux": -100, "darwin": -2}[sys.platform] if call else 0  # AT_FDCWD
+        if getattr(ctypes.CDLL(None), call)(here, os.fsencode(new), here, os.fsencode(place), _EXCHANGE_FLAG) == 0:
+            return
+    old = new.with_name(f"{new.name}-old")
+    place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        old.rename(place)
+        raise
+    old.rename(new)
+
+
+@contextmanager
+def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str, int | None]]:
+    """Open the folder of a file part by part, so that no link on the way is followed, whenever it comes."""
+    parts = Path(name).parts
+    if not _CAN_OPEN:
+        if make:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+        if _is_behind_link(place, name):
+            raise OSError(errno.ELOOP, f"{place / name} is behind a link")
+        yield str(place / name), None
+        return
+    folder = os.open(place, _FOLDER_FLAGS)
+    try:
+        for part in parts[:-1]:
+            with suppress(FileExistsError):
+                if make:
+                    os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield parts[-1], folder
+    finally:
+        os.close(folder)
+
+
+def _is_behind_link(folder: Path, name: str) -> bool:
+    """Return whether a link lies on the way from a folder to something in it, which may itself be one."""
+    return any(is_link(folder / outer) for outer in list(Path(name).parents)[:-1])
+
+
+def _is_file(path: Path) -> bool:
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
+
+
+def _list_content(folder: Path) -> set[str]:
+    """List everything in a folder, at any depth: files, links, and empty folders."""
+    content: set[str] = set()
+    for place, folders, files in os.walk(folder):
+        inner = Path(place)
+        links = [name for name in folders if (inner / name).is_symlink()]
+        content.update((inner / name).relative_to(folder).as_posix() for name in (*files, *links))
+        if not (folders or files) and inner != folder:
+            content.add(inner.relative_to(folder).as_posix())
+    return content
+
+
+def _rights(folder: Path) -> tuple[int, int, int]:
+    status = folder.stat()
+    return status.st_uid, status.st_gid, status.st_mode
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of a file, the same for every path to it."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.pairs import AnswerHashes
+from allalike._core.blocks.pairs import AnswerHashes, MatrixSum
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, known_sums, sum_by
-from allalike._core.blocks.matrices import MatrixSum
-from allalike._core.blocks.pairs import PairDistances
+from allalike._core.blocks.pairs import MatrixSum, PairDistances
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike.domains.contract import Kernels
 from allalike.rules.base import Decision, find_rule, unknown

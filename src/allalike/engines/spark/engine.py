@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
-from allalike._core.blocks.matrices import stack_rows
+from allalike._core.blocks.pairs import stack_rows
 from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.processes import unpack

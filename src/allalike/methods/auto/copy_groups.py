@@ -48,8 +48,7 @@ from allalike._core.blocks.block import (
     sort_within,
     sum_by,
 )
-from allalike._core.blocks.matrices import list_entries
-from allalike._core.blocks.pairs import AnswerHashes
+from allalike._core.blocks.pairs import AnswerHashes, list_entries
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
 from allalike.methods.fit import CopyGroup, CopyGroups
 from allalike.methods.steps.ballots import count_labels

@@ -22,8 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import sort_within
-from allalike._core.blocks.matrices import MatrixSum, list_entries
-from allalike._core.blocks.pairs import PairDistances, are_alike, count_partners, pair_alike, pair_chunks
+from allalike._core.blocks.pairs import (
+    MatrixSum,
+    PairDistances,
+    are_alike,
+    count_partners,
+    list_entries,
+    pair_alike,
+    pair_chunks,
+)
 from allalike._core.columns.hashes import mix
 from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
 
