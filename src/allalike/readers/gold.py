@@ -180,14 +180,12 @@ def _of_table(
         right = {"label": named[0], **right} if named else right
         free = [name for name in table.names if name not in right.values()]
         right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
-        proposed: dict[str, Any] = {}
-        if len(right) > 1:
-            proposed = {"gold_columns": {role: right[role] for role in _ROLES}}
+        options: dict[str, Any] = {"gold_columns": {each: right[each] for each in _ROLES}} if len(right) > 1 else {}
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            **proposed,
+            **options,
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]
