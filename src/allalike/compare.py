@@ -32,7 +32,7 @@ from allalike.result.messages import note
 from allalike.result.saving import write_table
 from allalike.result.summaries import describe_answers, find_truths, find_versions
 from allalike.result.summary import Summary
-from allalike.result.tables import comparison_html, comparison_text
+from allalike.result.tables import describe_counts, paragraphs
 from allalike.sources import inputs_of, open_source
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding, Kernels
 
 _SIGNIFICANT = 0.05
+_N_METHODS = 10  # at a prompt
 
 
 def compare(
@@ -171,12 +172,7 @@ def _titled(methods: Iterable[Method]) -> dict[str, Method]:
 
 
 def _title(method: Method) -> str:
-    """Write a method as it is called, with the options that are not the usual ones.
-
-    >>> from allalike.methods import IPTD
-    >>> _title(IPTD()), _title(IPTD(max_iter=3, weighting="max"))
-    ('iP-TD', "iP-TD(max_iter=3, weighting='max')")
-    """
+    """Write a method as it is called, with the options that are not the usual ones."""
     shown = [field for field in dataclasses.fields(method) if field.repr]
     options = [f"{f.name}={getattr(method, f.name)!r}" for f in shown if getattr(method, f.name) != f.default]
     return f"{method.name}({', '.join(options)})" if options else method.name
@@ -273,10 +269,18 @@ class Comparison(Framed[Frame]):
         return Summary.from_dict(self.summary)
 
     def __repr__(self) -> str:
-        return comparison_text(self.facts, self._listed)
+        shown = self._listed.head(_N_METHODS).drop(columns=["note"], errors="ignore")
+        table = shown.to_string(index=False, float_format=lambda number: f"{number:.4g}")
+        left = len(self.rows) - len(shown)
+        return "\n".join([self._heading, table, *([f"... and {left} more in .table"] if left else [])])
 
     def _repr_html_(self) -> str:
-        return comparison_html(self.facts, self._listed)
+        return paragraphs(self._heading) + self._listed.to_html(index=False, border=0)
+
+    @property
+    def _heading(self) -> str:
+        counts = describe_counts(self.facts)
+        return f"Comparison: {counts}, {len(self.rows)} methods, ranked by {self.ranked_by}."
 
     @cached_property
     def table(self) -> Frame:
@@ -390,11 +394,7 @@ def _scatter(block: Block, *, kernels: Kernels) -> dict[str, Array]:
 
 
 def _against(error: float, unweighted: float) -> dict[str, float | None]:
-    """Compare an error with that of UA, in percent.
-
-    >>> _against(0.15, 0.25), _against(0.0, 0.0), _against(0.5, 0.0)
-    ({'change': -40.0, 'RI': -25.0}, {'change': 0.0, 'RI': 0.0}, {'change': None, 'RI': 100.0})
-    """
+    """Compare an error with that of UA, in percent."""
     if error == unweighted:
         return {"change": 0.0, "RI": 0.0}
     change = 100 * (error / unweighted - 1) if unweighted else None

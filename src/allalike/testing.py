@@ -49,11 +49,7 @@ def as_rows(answers: Sequence[Row]) -> list[Row]:
 
 
 def sparse(rows: list[Row], seed: int) -> list[Row]:
-    """Keep one to three answers to each task: crowds in which little is known of anybody.
-
-    >>> [task for _, task, _ in sparse([(w, t, 0) for t in range(4) for w in range(9)], seed=0)]
-    [0, 0, 1, 1, 2, 3, 3]
-    """
+    """Keep one to three answers to each task: crowds in which little is known of anybody."""
     rng = np.random.default_rng(seed)
     kept: list[Row] = []
     for task in dict.fromkeys(task for _, task, _ in rows):
@@ -240,7 +236,7 @@ def _check_sums(answers: Answers) -> None:
     left, right = np.nonzero((task[:, None] == task) & (rows[:, None] != rows))
     distance = encoding.kernels.distance_between(answers.label[left], answers.label[right])
     fields = encoding.fields
-    shared = 1.0 if fields is None else fields.shared(answers.label[left], answers.label[right])
+    shared = 1.0 if fields is None else fields.kernels.shared(answers.label[left], answers.label[right])
     counts = np.where(np.isnan(distance), 0.0, shared) * weights[answers.worker[right]]
     total = _add(answers.worker[left], np.nan_to_num(distance) * counts, len(weights))
     weight = _add(answers.worker[left], counts, len(weights))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import allalike
-from allalike.readers.formats.endings import ENDINGS
+from allalike.readers.formats.files import ENDINGS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(

@@ -20,7 +20,6 @@ import pytest
 
 import allalike
 import allalike.readers.formats.compression as sizes
-from allalike._core.columns.hashes import make_plain
 from allalike.domains import DOMAINS
 from allalike.errors import AllalikeError, InputError, TooLargeError
 from allalike.readers.formats.arrow import measure_arrow, open_arrow, open_parquet
@@ -261,13 +260,6 @@ def test_rows_that_share_what_they_hold_are_counted(tmp_path: Path, column: Any)
         writer.write_batch(pa.record_batch([column], schema=schema))
     with pytest.raises(InputError, match=REFUSED):
         open_arrow(path).load(["label"])
-
-
-def test_a_dictionary_with_repeats_stays_one() -> None:
-    values = pa.chunked_array([pa.DictionaryArray.from_arrays([0, 1, 2, None, 3], ["a", "a", None, "b"])])
-    plain = make_plain(values)
-    assert pa.types.is_dictionary(plain.type)
-    assert plain.to_pylist() == values.to_pylist() == ["a", "a", None, None, "b"]
 
 
 def test_what_does_not_fit_in_memory_goes_to_disk_or_is_refused(

@@ -8,7 +8,7 @@ import pytest
 
 import allalike
 from allalike.errors import ColumnError, InputError
-from allalike.readers.formats.json_files import expand_records, list_paths
+from allalike.readers.formats.json_files import expand_records
 
 WHO = {"worker": "answers[].by.id", "task": "id", "label": "answers[].result[0].choice"}
 RECORDS = [
@@ -77,10 +77,6 @@ def test_a_key_with_a_dot_is_a_column_and_no_path() -> None:
     columns = {"worker": "a.b", "task": "t", "label": "l"}
     answers = allalike.read(records, columns=columns, domain="categorical")
     assert answers.workers.tolist() == ["ada", "bob"]
-
-
-def test_paths_are_listed_five_steps_deep_at_most() -> None:
-    assert list_paths([{"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}}]) == [["a.b.c.d.e"]]
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl"])

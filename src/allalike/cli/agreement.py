@@ -12,7 +12,7 @@ from allalike.cli.discover import choose_labels
 from allalike.cli.gates import check_alpha, leave_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take
-from allalike.result.messages import say_counts
+from allalike.result.messages import format_counts
 from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
 
 def _draw_agreement(summary: dict[str, Any]) -> list[str]:
     facts = Summary.from_dict(summary)
-    prose = f"{say_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
+    prose = f"{format_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
     if summary["paired_tasks"] < summary["tasks"]:
         prose += (
             f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"

@@ -11,7 +11,7 @@ from allalike.cli.console import echo, progress_and_notes, rows, spool_input, vi
 from allalike.cli.discover import choose_label
 from allalike.cli.lists import echo_json
 from allalike.cli.options import command, list_notes, name_answers, name_engine, open_answers, option, take, write_flags
-from allalike.result.messages import say_counts
+from allalike.result.messages import format_counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def _list_notes(found: Comparison) -> list[str]:
 
 def _draw(found: Comparison) -> list[str]:
     facts = found.facts
-    title = f"{say_counts(*facts.counts)} ({facts.domain.name} labels, distance {facts.domain.distance})."
+    title = f"{format_counts(*facts.counts)} ({facts.domain.name} labels, distance {facts.domain.distance})."
     table: list[Sequence[object]] = []
     if found.ranked_by == "error":
         tasks = count(len(next(iter(found.distances.values()))), "task")

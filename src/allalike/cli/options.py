@@ -14,7 +14,7 @@ from allalike._core.words import write_options
 from allalike.cli.console import echo, keep_whole, visible
 from allalike.errors import OptionError
 from allalike.result.commands import write_flag
-from allalike.result.messages import Remark, remark_answers, remark_doubts
+from allalike.result.messages import Remark, describe_input, describe_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -288,8 +288,8 @@ def write_flags(message: str) -> str:
 
 def list_notes(summary: Summary) -> list[str]:
     """List what was inferred or excluded, with the flag that overrides it, and data warnings."""
-    notes = [*map(Remark, summary.remarks), *remark_doubts(summary)]
-    return [*map(dress, remark_answers(summary)), *(f"Note: {dress(each)}" for each in notes)]
+    notes = [*map(Remark, summary.remarks), *describe_warnings(summary)]
+    return [*map(dress, describe_input(summary)), *(f"Note: {dress(each)}" for each in notes)]
 
 
 def dress(remark: Remark) -> str:
@@ -301,7 +301,7 @@ def dress(remark: Remark) -> str:
     'Copies: ada\x00b, bob (--no-screening counts each).'
     """
     said = visible(write_flags(remark.sentence))
-    for name in (*remark.names, *remark.words):
+    for name in remark.names:
         said = said.replace(visible(name), keep_whole(name))
     flag = f" ({visible(write_flag(remark.option, remark.value))})." if remark.option else ""
     return f"{said.removesuffix('.')}{flag}" if flag else said

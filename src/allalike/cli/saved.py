@@ -25,7 +25,7 @@ from allalike.cli.console import (
 from allalike.cli.lists import echo_json
 from allalike.cli.options import command, dress, name_engine, option, take
 from allalike.errors import OptionError
-from allalike.result.messages import remark_changes, remark_doubts, say_counts
+from allalike.result.messages import describe_changes, describe_warnings, format_counts
 from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
@@ -176,10 +176,10 @@ def update(out: str, files: tuple[str, ...], as_json: bool, quiet: bool, **optio
         result = run(out, list(files), gold=options["gold"], engine=name_engine(options))
     summary = Summary.from_dict(result.summary)
     if not quiet:
-        for remark in remark_doubts(summary):
+        for remark in describe_warnings(summary):
             note(f"Note: {dress(remark)}")
     if as_json:
         echo_json("update", result.summary)
     elif not quiet:
-        echo("\n".join(map(dress, remark_changes(summary))))
-        echo(f"{out} now has {say_counts(*summary.counts)}.")
+        echo("\n".join(map(dress, describe_changes(summary))))
+        echo(f"{out} now has {format_counts(*summary.counts)}.")

@@ -22,14 +22,14 @@ from allalike.errors import UnsupportedError
 from allalike.result.commands import complete_command
 from allalike.result.messages import (
     Remark,
+    describe_gold_error,
+    describe_label_confidence,
+    describe_model,
+    describe_screening,
+    format_counts,
+    format_label_changes,
     percent,
     percent_of,
-    remark_crowd,
-    remark_gold,
-    remark_reading,
-    remark_sureness,
-    say_changes,
-    say_counts,
     two_digits,
 )
 from allalike.result.summary import Summary
@@ -70,9 +70,9 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
     flags = list_reasons(result.run, result.weighing, look=look)
     uncertain = rank_tasks(result.found.pieces(), _N_TASKS)
     kind = summary.domain.name if summary.domain.classes is None else count(summary.domain.classes, "class")
-    workers = [*_describe_agreement(result, look=look), *map(dress, remark_crowd(summary, flagged=False))]
+    workers = [*_describe_agreement(result, look=look), *map(dress, describe_screening(summary, flagged=False))]
     lines = [
-        Line(f"{say_counts(*summary.counts)}, {kind}", bold=True),
+        Line(f"{format_counts(*summary.counts)}, {kind}", bold=True),
         *_fold([*_describe_labels(result, summary, look=look), *_describe_tasks(result, uncertain)]),
         Line(""),
         *_list_workers(result, flags),
@@ -92,10 +92,10 @@ def _fold(texts: Sequence[str], indent: str = "") -> list[Line]:
 
 def _describe_labels(result: Result, summary: Summary, *, look: bool) -> list[str]:
     messages = [
-        *remark_sureness(summary, _expect_unweighted(result) if look else None),
-        *list(remark_gold(summary))[:1],
-        *remark_reading(summary),
-        *map(Remark, say_changes(summary, recurring=result.run.domain.recurring)),
+        *describe_label_confidence(summary, _expect_unweighted(result) if look else None),
+        *list(describe_gold_error(summary))[:1],
+        *describe_model(summary),
+        *map(Remark, format_label_changes(summary, recurring=result.run.domain.recurring)),
     ]
     return [dress(message) for message in messages]
 

@@ -9,7 +9,7 @@ import click
 
 from allalike.cli.console import echo, progress_and_notes, visible
 from allalike.cli.options import command, option, take
-from allalike.result.messages import say_counts
+from allalike.result.messages import format_counts
 
 
 @command()
@@ -50,7 +50,7 @@ def simulate(model: str, output: str, truth: str | None, quiet: bool, **options:
     if quiet:
         return
     drawn, flags = crowd.drawn, ["--domain", chosen.flag, *(["--gold", truth] if truth else [])]
-    size = say_counts(len(drawn.label), len(drawn.faults), len(drawn.truth))
+    size = format_counts(len(drawn.label), len(drawn.faults), len(drawn.truth))
     echo(f"{size}, simulated by {chosen.name} (seed {options['seed']}).")
     echo(f"Mean distance of a worker to the truth: {drawn.faults.mean():.4g} ({chosen.domain.name} labels).\n")
     echo(f"Written: {', '.join(map(visible, paths))}\n\nNext steps")

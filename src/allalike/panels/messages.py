@@ -24,7 +24,7 @@ from allalike.panels.summary import (
     SampleCounts,
     UnreadableCounts,
 )
-from allalike.result.messages import Remark, name_some, percent, remark_reading, say_ties, share
+from allalike.result.messages import Remark, describe_model, format_ties, name_some, percent, share
 from allalike.result.summary import Summary
 
 TITLES = {  # of tables, in the order in which they are shown
@@ -121,9 +121,9 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
         effective = f", effectively {number:.2g}" if number else ""
         yield Remark(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
-            f" from the majority vote{say_ties(summary)}."
+            f" from the majority vote{format_ties(summary)}."
         )
-    yield from remark_reading(summary)
+    yield from describe_model(summary)
     unit = _UNITS[panel.error_unit]
     if gold is not None and gold.error is not None and gold.unweighted_error is not None:
         yield _describe_gold(panel, count(gold.tasks, "task"), gold.error, gold.unweighted_error)
@@ -186,7 +186,7 @@ def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
         what = f"called so {_percents(row.apparent)} of the time; too few gold labels for a rate"
         if row.rate is not None:
             what = f"{_percents(row.rate)} ({_interval(row)}), {count(row.tasks, 'task')}"
-        yield Remark(f"- {rate.by} {row.group or '(none)'}: {what}", words=[row.group])
+        yield Remark(f"- {rate.by} {row.group or '(none)'}: {what}", names=[row.group])
     yield from _more(rate.groups or (), "more group", "rates")
 
 
@@ -196,7 +196,7 @@ def _describe_drift(drift: Drift) -> Iterator[Remark]:
     if not drift.tests:
         what = "no test without tasks in both, three judges in both, or gold labels of both"
     both = f"{count(drift.judges, 'judge')} and {count(drift.shared_tasks, 'task')} in both"
-    yield Remark(f"Since {drift.baseline} ({both}): {what}.", names=who, words=[drift.baseline])
+    yield Remark(f"Since {drift.baseline} ({both}): {what}.", names=[*who, drift.baseline])
     for row in drift.named[:_N_LISTED]:
         yield Remark(f"- {describe_change(row)}", names=[row.judge])
     yield from _more(drift.named, "more change", "drift")

@@ -10,7 +10,7 @@ from allalike._core.words import count
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.report.material import brief
 from allalike.result.commands import complete_command
-from allalike.result.messages import say_evidence, say_few, say_second_reading
+from allalike.result.messages import format_alternative_model, format_evidence, format_few
 from allalike.result.tables import next_columns
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _about_alternative(material: Material) -> Iterator[Advice]:
         second = model.second_reading
         workers = [*second.leaders, *second.its_leaders]
         command = _command(material, _gold(material))
-        yield _give("Two solutions fit about equally well", f"{say_second_reading(second)}.", command, workers)
+        yield _give("Two solutions fit about equally well", f"{format_alternative_model(second)}.", command, workers)
 
 
 def _about_tasks(material: Material, single: int, uncertain: int) -> Iterator[Advice]:
@@ -113,7 +113,7 @@ def _about_copies(material: Material) -> Iterator[Advice]:
         first = copies[0]
         text = (
             f"{count(len(copies), 'copy group')} with {sum(len(group.members) for group in copies):,} workers. The"
-            f" first group has {say_evidence(first.common, first.rare)} (p = {first.p_value:.1g}). Each group counts"
+            f" first group has {format_evidence(first.common, first.rare)} (p = {first.p_value:.1g}). Each group counts"
             " once; --no-screening counts all workers."
         )
         workers = [material.run.workers[number] for number in first.members]
@@ -131,4 +131,4 @@ def _about_flags(material: Material) -> Iterator[Advice]:
             yield _give(f"Check {count(len(who), 'worker')} who are {flag}", f"{reason} {share}", workers=workers)
     few = sum("few answers" in words for words in flags)
     if few * 4 >= len(flags):
-        yield _give("Assign the same tasks to several workers", f"{say_few(few, len(flags))}.")
+        yield _give("Assign the same tasks to several workers", f"{format_few(few, len(flags))}.")

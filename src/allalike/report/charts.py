@@ -19,7 +19,7 @@ from allalike.report.drawing import (
 from allalike.report.material import brief
 from allalike.report.panel import list_pairs
 from allalike.report.workers import all_overlap, find_interval, may_differ
-from allalike.result.messages import say_correlation
+from allalike.result.messages import format_correlation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,7 +133,7 @@ def _describe(name: str, material: Material, neighbours: Row) -> str:
         )
     gold = material.summary.gold
     if name == "gold" and gold is not None and gold.disparity_error_correlation is not None:
-        return say_correlation(gold.disparity_error_correlation)
+        return format_correlation(gold.disparity_error_correlation)
     return "Estimated errors of the workers." if name == "errors" else "Distance to the others, and error on gold."
 
 

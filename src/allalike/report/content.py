@@ -27,7 +27,7 @@ from allalike.report.tasks import (
 )
 from allalike.report.words import cite, describe_agreement, list_figures, list_scales, list_settings, say_left_out
 from allalike.report.workers import People, choose_workers, compare_workers, list_workers
-from allalike.result.messages import list_facts, list_generations, list_notes, remark_changes
+from allalike.result.messages import describe_changes, list_facts, list_generations, list_notes
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -92,7 +92,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(summary)],
         "advice": advice,
-        "changes": split_messages(list(remark_changes(summary)), material, people) if changed else [],
+        "changes": split_messages(list(describe_changes(summary)), material, people) if changed else [],
         "generations": list_generations(summary) if changed else [],
         "panel": panel,
         "agreement": describe_agreement(material),

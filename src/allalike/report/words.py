@@ -12,7 +12,7 @@ from allalike._core.blocks.block import sum_by
 from allalike._core.words import count, cut, show_number
 from allalike.reliability.coefficients import COEFFICIENTS, name_alpha
 from allalike.report.material import brief
-from allalike.result.messages import TOLD_BY, name_unweighted, say_ties, say_voices
+from allalike.result.messages import CONFIDENCE_SOURCES, format_effective_answers, format_ties, name_unweighted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.methods.citations import Citation
     from allalike.reliability.agreement import Agreement
     from allalike.report.material import Material
-    from allalike.result.summary import HowSure, Summary
+    from allalike.result.summary import ConfidenceSummary, Summary
 
 _ELSEWHERE = ("answers", "workers", "tasks", "versions", "screening", "files", "panel")  # on the page
 _NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
@@ -37,14 +37,14 @@ Figure = dict[str, str]
 def list_figures(material: Material) -> list[Figure]:
     """Return the few numbers that sum a result up, each with a name and a note."""
     summary = material.summary
-    changed = f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{say_ties(summary)}"
+    changed = f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{format_ties(summary)}"
     answers = show_number(summary.answers / max(summary.tasks, 1))
     return [
         *_list_confidence(summary.confidence),
         *_list_alpha(material.agreement),
         *_list_gold_error(summary),
         _figure(f"{summary.changed:,}", "labels changed by weights", changed),
-        _figure(answers, "answers per task", say_voices(summary)),
+        _figure(answers, "answers per task", format_effective_answers(summary)),
     ]
 
 
@@ -52,11 +52,11 @@ def _figure(value: str, name: str, note: str) -> Figure:
     return {"value": value, "name": name, "note": note}
 
 
-def _list_confidence(known: HowSure | None) -> Iterator[Figure]:
+def _list_confidence(known: ConfidenceSummary | None) -> Iterator[Figure]:
     if known is None or not math.isfinite(known.mean):
         return
     correct = known.mean if known.share_right is None else known.share_right
-    note = f"{TOLD_BY[known.estimated_from]}; errors that most workers share do not show"
+    note = f"{CONFIDENCE_SOURCES[known.estimated_from]}; errors that most workers share do not show"
     if known.share_right_low is not None and known.share_right_high is not None:
         ends = f"{100 * known.share_right_low:.0f} to {100 * known.share_right_high:.0f} %"
         measured = known.estimated_from == "gold"
@@ -184,7 +184,7 @@ def _list_evidence(summary: Summary) -> Iterator[str]:
         yield f"{count(workers, 'worker')} whose answers did not depend on the tasks did not count."
     if summary.method.name != "UA":
         unweighted = name_unweighted(summary.domain)
-        yield f"{count(summary.changed, 'label')} differed from the {unweighted}{say_ties(summary)}."
+        yield f"{count(summary.changed, 'label')} differed from the {unweighted}{format_ties(summary)}."
     if summary.abstained:
         below = f"with a confidence below {summary.min_confidence:g} stayed empty."
         yield f"{count(summary.abstained, 'label')} {below}"

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
     from allalike.checks import Issue
     from allalike.result.summary import (
+        AlternativeModel,
+        ConfidenceSummary,
         Correlation,
-        HowRead,
-        HowSure,
+        FlaggedWorkers,
         LabelKind,
-        OtherReading,
-        Silent,
-        Suspect,
-        Suspects,
+        ModelSummary,
+        UninformativeWorkers,
     )
 
 _N_NAMED = 5
@@ -37,7 +36,6 @@ class Remark:
     option: str = ""
     value: Any = ""
     names: Sequence[Any] = ()
-    words: Sequence[Any] = ()
 
 
 def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
@@ -104,48 +102,54 @@ _PLURALS = {
     "probability": "probabilities",
     "bitmap": "masks",
 }
-_CLASSES = "classes, although they are numbers. Use domain='real' to estimate means."
-_RATINGS = " Use domain='ordinal' if they are ratings."
 
 
-def remark_answers(summary: Summary) -> list[Remark]:
+def describe_input(summary: Summary) -> list[Remark]:
     """Say what was recognised, and what was set aside.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
-    >>> remark_answers(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
-    Remark(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=(), words=())
+    >>> describe_input(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
+    Remark(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=())
     """
-    return [*_recognised(summary), *_quorum(summary.domain), *_target(summary.domain), *_left_out(summary)]
+    return [*_recognised(summary), *_describe_estimate(summary.domain), *_left_out(summary)]
 
 
-def remark_doubts(summary: Summary) -> list[Remark]:
-    """Say what looks strange, but for what `remark_answers` says of numbers."""
+def describe_warnings(summary: Summary) -> list[Remark]:
+    """Return the data warnings, but for those on numbers, which `describe_input` describes."""
     from allalike.checks import NUMBERS
 
-    return [Remark(said) for said in summary.warnings if not said.startswith(NUMBERS)]
+    return [Remark(text) for text in summary.warnings if not text.startswith(NUMBERS)]
 
 
 def list_all_notes(summary: Summary) -> list[Remark]:
     """Return the messages about what was inferred and excluded, and the data warnings."""
-    return [*remark_answers(summary), *map(Remark, summary.remarks), *remark_doubts(summary)]
+    return [*describe_input(summary), *map(Remark, summary.remarks), *describe_warnings(summary)]
 
 
 def list_notes(summary: Summary) -> list[Remark]:
-    """Say what was left out, what a reader remarked, and what looks strange."""
-    return [*_left_out(summary), *map(Remark, summary.remarks), *map(Remark, summary.warnings)]
+    """Return the messages about what was excluded, those of a reader, and the data warnings."""
+    return [*_left_out(summary), *map(Remark, (*summary.remarks, *summary.warnings))]
 
 
 def _recognised(summary: Summary) -> Iterator[Remark]:
+    from allalike.readers.tools import TOOLS
+
     guessed = summary.guessed
     if columns := guessed.get("columns"):
         yield Remark(f"Detected: {say_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
         if option not in _SAID_OTHERWISE:
-            yield Remark(f"Detected: {_describe(option, str(value))}.", option, value)
+            texts = {
+                "tool": f"an export of {TOOLS[value].title if value in TOOLS else value}",
+                "wide": f"a matrix, one row per {str(value).removesuffix('s')}",
+                "duplicates": "several rows are one answer",
+            }
+            text = texts.get(option, f"{option.replace('_', ' ')} {value}")
+            yield Remark(f"Detected: {text}.", option, value)
     if layout := guessed.get("layout"):
-        named = f"Detected: masks lie as {layout}." if "/" in layout else f"Read: the masks that {layout} names."
-        yield Remark(named, *(("layout", layout) if "/" in layout else ()))
+        guess = Remark(f"Detected: masks lie as {layout}.", "layout", layout)
+        yield guess if "/" in layout else Remark(f"Read: the masks that {layout} names.")
     if name := guessed.get("domain"):
         yield _name_kind(name, summary.domain.numbers)
     if engine := guessed.get("engine"):
@@ -155,49 +159,33 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
         )
 
 
-def _describe(option: str, value: str) -> str:
-    """Say what was found out about a file."""
-    from allalike.readers.tools import TOOLS
-
-    if option == "tool":
-        return f"an export of {TOOLS[value].title if value in TOOLS else value}"
-    if option == "wide":
-        return f"a matrix, one row per {value.removesuffix('s')}"
-    if option == "duplicates":
-        return "several rows are one answer"
-    return f"{option.replace('_', ' ')} {value}"
-
-
 def _name_kind(name: str, numbers: str) -> Remark:
-    """Say which kind of label was recognised, and what that means where labels are numbers, or written in a form."""
+    """Describe the label type, and its effect where labels are numbers, or written in a form."""
+    kind = name.partition("(")[0]
     if name in _KINDS:
         return Remark(f"Detected: the labels are {_KINDS[name]}")
     if name == "categorical" and numbers:
-        return Remark(f"Detected: the labels are {_CLASSES}{_RATINGS if numbers == 'in a row' else ''}")
-    if "(" in name and (written := _WRITTEN.get(name.partition("(")[0])):
-        return Remark(f"Detected: the labels are {written}", "domain", name)
-    return Remark(f"Detected: the labels are {_PLURALS.get(name, name)}.", "domain", name)
+        more = " Use domain='ordinal' if they are ratings." if numbers == "in a row" else ""
+        return Remark(
+            f"Detected: the labels are classes, although they are numbers. Use domain='real' to estimate means.{more}"
+        )
+    text = _WRITTEN[kind] if "(" in name and kind in _WRITTEN else f"{_PLURALS.get(name, name)}."
+    return Remark(f"Detected: the labels are {text}", "domain", name)
 
 
-def _quorum(domain: LabelKind) -> list[Remark]:
-    """Say which quorum was chosen; the summary has how good each was."""
-    if domain.quorum_curve is None or not isinstance(domain.quorum, float):
-        return []
-    radius = f"radius={domain.radius:g}, " if domain.radius else ""
-    return [Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with domain='{domain.name}({radius}quorum=0.5)').")]
-
-
-def _target(domain: LabelKind) -> list[Remark]:
-    """Say what is estimated of ratings, and which option changes it."""
-    if domain.name != "ordinal" or not domain.target:
-        return []
-    if domain.target == "mean":
-        here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
-    else:
+def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
+    """Name the quorum that was chosen, and what is estimated of ratings, with the option that changes it."""
+    if domain.quorum_curve is not None and isinstance(domain.quorum, float):
+        radius = f"radius={domain.radius:g}, " if domain.radius else ""
+        fixed = f"domain='{domain.name}({radius}quorum=0.5)'"
+        yield Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with {fixed}).")
+    if domain.name == "ordinal" and domain.target:
         here, other, name = "one correct level, the weighted median", "the mean of opinions", "mean"
-    given = domain.levels_from == "given"
-    how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
-    return [Remark(f"Each label is {here}; for {other}: {how}.")]
+        if domain.target == "mean":
+            here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
+        given = domain.levels_from == "given"
+        how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
+        yield Remark(f"Each label is {here}; for {other}: {how}.")
 
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
@@ -227,7 +215,7 @@ def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int
 # Labels: how many there are, how they were estimated, their confidence, and their error against gold.
 
 
-TOLD_BY = {
+CONFIDENCE_SOURCES = {
     "gold": "measured on known truths",
     "model": "estimated from the model and the votes",
     "halves": "estimated from two halves of the workers",
@@ -249,16 +237,16 @@ def list_facts(summary: Summary) -> list[str]:
     ]
 
 
-def say_counts(answers: int, workers: int, tasks: int) -> str:
+def format_counts(answers: int, workers: int, tasks: int) -> str:
     """Format the numbers of answers, workers and tasks.
 
-    >>> say_counts(4000, 12, 1)
+    >>> format_counts(4000, 12, 1)
     '4,000 answers by 12 workers on 1 task'
     """
     return f"{count(answers, 'answer')} by {count(workers, 'worker')} on {count(tasks, 'task')}"
 
 
-def say_voices(summary: Summary) -> str:
+def format_effective_answers(summary: Summary) -> str:
     """Describe the effective number of answers per task, if it is known."""
     voices = summary.confidence.effective_answers_per_task if summary.confidence else None
     return f"worth about {voices:.2g} independent answers" if voices else ""
@@ -271,12 +259,12 @@ def name_unweighted(domain: LabelKind) -> str:
     return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
 
 
-def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
+def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
     """Describe the labels that weights changed, and ties; numbers are left out, because most of them change.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical", "rule": "plurality"}}
-    >>> say_changes(Summary.from_dict({**found, "changed": 1, "tied": 1}), recurring=True)
+    >>> format_label_changes(Summary.from_dict({**found, "changed": 1, "tied": 1}), recurring=True)
     ['1 of 2 labels differs from the majority vote.', 'Ties were broken at random in 1 task.']
     """
     texts = []
@@ -290,15 +278,15 @@ def say_changes(summary: Summary, *, recurring: bool) -> list[str]:
     return texts
 
 
-def say_ties(summary: Summary) -> str:
-    """Say in how many tasks a tie was broken; nothing if there were none."""
+def format_ties(summary: Summary) -> str:
+    """Format the number of broken ties, if there are any."""
     return f"; a tie was broken in {count(summary.tied, 'task')}" if summary.tied else ""
 
 
-def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
-    """Describe the confidence of the labels, that of unweighted labels if it is known, and labels left empty."""
+def describe_label_confidence(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
+    """Describe the expected share of correct labels, that of unweighted labels if it is known, and empty labels."""
     if sure := summary.confidence:
-        yield Remark(_say_sureness(sure, unweighted if summary.changed else None, known=summary.gold is not None))
+        yield Remark(_format_confidence(sure, unweighted if summary.changed else None, known=summary.gold is not None))
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
         yield Remark(
@@ -308,26 +296,22 @@ def remark_sureness(summary: Summary, unweighted: float | None = None) -> Iterat
         )
 
 
-def _say_sureness(sure: HowSure, unweighted: float | None, *, known: bool) -> str:
-    """Describe the expected share of correct labels, and its interval."""
+def _format_confidence(sure: ConfidenceSummary, unweighted: float | None, *, known: bool) -> str:
     if sure.answers_per_task == 1 and sure.estimated_from != "gold":
         return "The share of correct labels is unknown: no task has two answers. Gold labels measure it (gold=)."
     expected = sure.mean if sure.share_right is None else sure.share_right
-    right = percent(expected)
+    right, vote, interval = percent(expected), "", ""
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
-    vote = (
-        ""
-        if unweighted is None
-        else f", and {percent(max(unweighted + expected - sure.mean, 0.0))} of the majority vote"
-    )
-    source = ""
+    if unweighted is not None:
+        vote = f", and {percent(max(unweighted + expected - sure.mean, 0.0))} of the majority vote"
     if sure.share_right_low is not None and sure.share_right_high is not None:
+        source = ", measured on gold labels" if known else " in past crowds"
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
-        source = f" ({low} to {high} %, measured on gold labels)" if known else f" ({low} to {high} % in past crowds)"
-    return f"{about} of the labels should be correct{source}{vote}."
+        interval = f" ({low} to {high} %{source})"
+    return f"{about} of the labels should be correct{interval}{vote}."
 
 
-def remark_gold(summary: Summary) -> Iterator[Remark]:
+def describe_gold_error(summary: Summary) -> Iterator[Remark]:
     """Describe the error on gold labels, and how well disparities predict the errors of workers."""
     gold = summary.gold
     if gold is None or gold.error is None:
@@ -338,10 +322,10 @@ def remark_gold(summary: Summary) -> Iterator[Remark]:
         f" {name_unweighted(summary.domain)} {write(gold.unweighted_error or 0.0)}."
     )
     if gold.disparity_error_correlation:
-        yield Remark(say_correlation(gold.disparity_error_correlation))
+        yield Remark(format_correlation(gold.disparity_error_correlation))
 
 
-def say_correlation(found: Correlation) -> str:
+def format_correlation(found: Correlation) -> str:
     """Describe how well disparities predict the errors of workers."""
     return (
         f"Disparities predict the errors of workers with a rank correlation of {found.rank_correlation:.2f}"
@@ -349,35 +333,33 @@ def say_correlation(found: Correlation) -> str:
     )
 
 
-def remark_reading(summary: Summary) -> list[Remark]:
+def describe_model(summary: Summary) -> list[Remark]:
     """Describe the chosen model, and an alternative solution if there is one."""
-    reading = summary.model
-    if reading is None:
+    if summary.model is None:
         return []
-    text = _say_reading(summary, reading)
-    second = reading.second_reading
-    said = [f"{text}." if text else "", f"{say_second_reading(second)} (gold=)." if second is not None else ""]
-    return [Remark(sentence) for sentence in said if sentence]
+    text, second = _name_model(summary, summary.model), summary.model.second_reading
+    more = [f"{format_alternative_model(second)} (gold=)."] if second is not None else []
+    return [Remark(sentence) for sentence in ([f"{text}."] if text else []) + more]
 
 
-def _say_reading(summary: Summary, reading: HowRead) -> str:
+def _name_model(summary: Summary, model: ModelSummary) -> str:
     unweighted = name_unweighted(summary.domain)
-    if reading.workers == "alike":
+    if model.workers == "alike":
         return f"{unweighted.capitalize()}: the workers are equally good"
-    if reading.fields is not None:
+    if model.fields is not None:
         return "Workers are weighted in each field; their weight is the mean over the fields"
-    if reading.chosen in ("everyone the same", "majority vote"):
-        return f"{unweighted.capitalize()}: {reading.why}"
-    if reading.chosen == "knows or guesses":
+    if model.chosen in ("everyone the same", "majority vote"):
+        return f"{unweighted.capitalize()}: {model.why}"
+    if model.chosen == "knows or guesses":
         return "Workers are weighted by how often they know the answer"
-    if reading.f_ratio is None:
+    if model.f_ratio is None:
         return ""
-    if not reading.start:
+    if not model.start:
         return f"Workers are weighted; they are worth {summary.effective_workers:,.1f} equal workers"
     return "Workers are weighted: a split-half test supports the weights"
 
 
-def say_second_reading(second: OtherReading) -> str:
+def format_alternative_model(second: AlternativeModel) -> str:
     """Describe the fit of an alternative solution, and the tasks that it would change."""
     return (
         f"An alternative solution fits about as well and changes the labels of {count(second.tasks, 'task')}"
@@ -388,7 +370,7 @@ def say_second_reading(second: OtherReading) -> str:
 # Changes after an update: changed labels, workers who improved or got worse, new copy groups.
 
 
-def remark_changes(summary: Summary) -> Iterator[Remark]:
+def describe_changes(summary: Summary) -> Iterator[Remark]:
     """Describe what changed when answers were added.
 
     >>> from allalike.result.summary import Summary
@@ -396,7 +378,7 @@ def remark_changes(summary: Summary) -> Iterator[Remark]:
     >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
     ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
-    >>> for remark in remark_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
+    >>> for remark in describe_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers added.
     1 of 3 labels (33.3 %) changed: task t1 from x to y.
@@ -444,11 +426,10 @@ def list_generations(summary: Summary) -> list[tuple[str, ...]]:
 # Crowd: copy groups, uninformative workers, workers who are worse than others, and workers with few answers.
 
 
-_UNITS = {"error_rate": "error rate", "rmse": "RMSE"}
 _N_SHOWN = 3  # groups, and workers who are worse
 
 
-def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
+def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
     """Describe uninformative workers, workers who are worse than the crowd, and copy groups, with the evidence."""
     trust = summary.screening
     if trust is None:
@@ -459,9 +440,9 @@ def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
     if trust.uninformative.workers and (flagged or trust.uninformative.silenced):
-        yield _remark_silent(trust.uninformative)
+        yield _describe_uninformative(trust.uninformative)
     if trust.flagged and flagged:
-        yield _remark_suspects(trust.flagged)
+        yield _describe_flagged(trust.flagged)
     copies = [group for group in trust.groups if group.kind == "copies"]
     if copies:
         number = trust.n_groups["copies"]
@@ -473,42 +454,39 @@ def remark_crowd(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
         )
 
 
-def _remark_silent(empty: Silent) -> Remark:
-    names = [each.worker for each in empty.named]
-    are = "is" if empty.workers == 1 else "are"
-    done = "excluded (screening=False includes them)" if empty.silenced else "included, being few"
+def _describe_uninformative(found: UninformativeWorkers) -> Remark:
+    names = [each.worker for each in found.named]
+    are = "is" if found.workers == 1 else "are"
+    effect = "excluded (screening=False includes them)" if found.silenced else "included, being few"
     return Remark(
-        f"{name_some(names, empty.workers)} {are} uninformative: the answers"
-        f" ({100 * empty.share_of_answers:.0f} %) do not depend on the tasks. They are {done}.",
+        f"{name_some(names, found.workers)} {are} uninformative: the answers"
+        f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are {effect}.",
         names=names,
     )
 
 
-def _remark_suspects(worse: Suspects) -> Remark:
-    limits = [f"{each.worker} ({_describe_suspect(each, worse.unit)})" for each in worse.named]
+def _describe_flagged(flagged: FlaggedWorkers) -> Remark:
+    write = percent_of if flagged.unit == "error_rate" else two_digits
+    errors = []
+    for each in flagged.named:
+        error = f"{write(each.relative_error or 0.0)} more than others on the same tasks"
+        if each.ci_low is not None and each.ci_high is not None:
+            error = f"{write(each.ci_low)} to {write(each.ci_high)}"
+        errors.append(f"{each.worker} ({error})")
+    unit = {"error_rate": "error rate", "rmse": "RMSE"}.get(flagged.unit, "error")
     return Remark(
-        f"{name_some(limits, worse.workers, _N_SHOWN)} {'has' if worse.workers == 1 else 'have'} a significantly larger"
-        f" {_UNITS.get(worse.unit, 'error')} than the crowd ({_write_error(worse.crowd, worse.unit)}).",
-        names=[each.worker for each in worse.named],
+        f"{name_some(errors, flagged.workers, _N_SHOWN)} {'has' if flagged.workers == 1 else 'have'} a significantly"
+        f" larger {unit} than the crowd ({write(flagged.crowd)}).",
+        names=[each.worker for each in flagged.named],
     )
 
 
-def _describe_suspect(suspect: Suspect, unit: str) -> str:
-    if suspect.ci_low is None or suspect.ci_high is None:
-        return f"{_write_error(suspect.relative_error or 0.0, unit)} more than others on the same tasks"
-    return f"{_write_error(suspect.ci_low, unit)} to {_write_error(suspect.ci_high, unit)}"
-
-
-def _write_error(error: float, unit: str) -> str:
-    return percent_of(error) if unit == "error_rate" else two_digits(error)
-
-
-def say_evidence(common: int, rare: int) -> str:
+def format_evidence(common: int, rare: int) -> str:
     """Describe the evidence for copying."""
     return f"{count(common, 'common task')}, same rare answer in {rare:,}"
 
 
-def say_few(few: int, workers: int) -> str:
+def format_few(few: int, workers: int) -> str:
     """Describe the number of workers with few answers."""
     have = "has" if few == 1 else "have"
     return (

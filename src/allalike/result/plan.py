@@ -69,15 +69,7 @@ _SPARE_TASKS = 4  # times as many tasks are looked at as answers can be paid for
 
 
 class TaskUncertainty:
-    """The probability that each task will be decided wrongly (``errors``), with the answers that are planned.
-
-    >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
-    >>> uncertainty.errors, uncertainty.bound(0.2).round(3), round(uncertainty.gain(0, 0.2), 3)
-    (array([0.4, 0.1]), array([0.168, 0.03 ]), 0.2)
-    >>> uncertainty.add_answer(0, 0.2)
-    >>> uncertainty.errors.round(3), round(uncertainty.gain(0, 0.2), 3)
-    (array([0.2, 0.1]), 0.044)
-    """
+    """The probability that each task will be decided wrongly (``errors``), with the answers that are planned."""
 
     def __init__(self, likeliest: Floats, k: int) -> None:
         self.likeliest, self.k, self.errors = likeliest, k, 1 - likeliest[:, 0]
@@ -113,11 +105,7 @@ class TaskUncertainty:
 
 
 def keep_likeliest(table: Floats) -> Floats:
-    """Return the probabilities of the likeliest classes, the largest first.
-
-    >>> keep_likeliest(np.array([[0.1, 0.5, 0.1, 0.3]]))
-    array([[0.5, 0.3, 0.1]])
-    """
+    """Return the probabilities of the likeliest classes, the largest first."""
     return np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1]
 
 
@@ -280,10 +268,6 @@ class Queue:
         """Return the workers of whom no other is as good and not dearer, for a task that some groups have answered.
 
         They are ordered by price; of equals who was asked least is one.
-
-        >>> queue = Queue(Offers(np.array([0.1, 0.3, 0.2]), np.array([2.0, 1.0, 1.0]), np.arange(3), np.ones(3)))
-        >>> [queue.find(*given).tolist() for given in ((set(), 5.0), ({2}, 5.0), ({2}, 1.0))]
-        [[2, 0], [1, 0], [1]]
         """
         price, group = self.offers.price, self.offers.group
         able = (self.asked < self.offers.load) & (price <= left * (1 + _ROUNDING))
@@ -318,13 +302,7 @@ def assign(
     most: float = np.inf,
     min_gain: float = 0.0,
 ) -> list[Assignment]:
-    """Return the answers of a batch, as long as there is money and somebody to be asked.
-
-    >>> uncertainty = TaskUncertainty(np.array([[0.6, 0.4], [0.9, 0.1]]), 2)
-    >>> offers = Offers(np.array([0.1, 0.2, 0.3]), np.ones(3), np.arange(3), np.ones(3))
-    >>> [each[:2] for each in assign(uncertainty, offers, [{0}, {1}], 3)]
-    [(0, 1), (1, 0), (0, 2)]
-    """
+    """Return the answers of a batch, as long as there is money and somebody to be asked."""
     queue, stale, asked = Queue(offers), 0, list[Assignment]()
     tasks = [(-value, task) for task, value in enumerate(queue.bound(uncertainty, left).tolist()) if value > 0]
     heapq.heapify(tasks)
@@ -353,11 +331,7 @@ def assign(
 
 
 def _cut_digits(values: Floats) -> Floats:
-    """Round to ten digits, so that what is equal but for rounding ties, on every machine.
-
-    >>> bool(_cut_digits(np.array([0.3]))[0] == _cut_digits(np.array([0.1 + 0.2]))[0])
-    True
-    """
+    """Round to ten digits, so that what is equal but for rounding ties, on every machine."""
     part, power = np.frexp(values)
     return np.asarray(np.ldexp(np.round(part * _DIGITS) / _DIGITS, power))
 

@@ -246,16 +246,7 @@ def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
 
 
 def flag_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
-    """Return the table of workers with flags and reasons, in the order of their ids.
-
-    >>> import allalike
-    >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> result = allalike.discover(rows, method="UA")
-    >>> table = flag_columns(result.run, result.weighing)
-    >>> [table[name].tolist() for name in ("worker", "flag", "reason")]
-    [['ada', 'bob', 'eve'], ['', '', 'block'], ['', '', 'always z']]
-    """
+    """Return the table of workers with flags and reasons, in the order of their ids."""
     reasons = list_reasons(run, weighing)
     return {
         **worker_columns(run, weighing),
@@ -279,12 +270,6 @@ def find_constant_workers(run: Run) -> dict[int, Any]:
     The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean:
     two exact sums per worker, on any engine. A worker who answers like the crowd gives a class of share s each time
     with probability s^n; only workers with a probability below 1 % are returned.
-
-    >>> import allalike
-    >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> find_constant_workers(allalike.discover(rows).run)
-    {2: 'z'}
     """
     n_labels = run.encoding.n_labels
     if run.encoding.n_classes is None or not 1 < n_labels <= _MAX_CLASSES:

@@ -294,12 +294,7 @@ def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def write_scan(how: Scan) -> dict[str, Any]:
-    """Return how answers are read, as JSON: unusual options only, and label maps written out.
-
-    >>> from allalike import scan
-    >>> write_scan(scan([], columns={"task": "photo"}, label_map={"y": "yes"}))
-    {'columns': {'task': 'photo'}, 'label_map': [['y', 'yes']]}
-    """
+    """Return how answers are read, as JSON: unusual options only, and label maps written out."""
     held = vars(how)
     names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
     read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
@@ -312,12 +307,7 @@ def _list(value: Any) -> Any:
 
 
 def write_domain(domain: Domain) -> dict[str, Any]:
-    """Return a domain as JSON: its name, and the options that are not the usual ones.
-
-    >>> from allalike import Real
-    >>> write_domain(Real(bias=True))
-    {'name': 'real', 'bias': True}
-    """
+    """Return a domain as JSON: its name, and the options that are not the usual ones."""
     own = DOMAINS.get(domain.name)
     if own is not type(domain) or domain.name == "custom":
         raise UnwritableError(f"label type {domain.name} has a distance or rule of the user's own")

@@ -227,11 +227,7 @@ _COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def place_table(name: str, file_format: str) -> str:
-    """Return the path of a table in the folder of a result: all but the main ones are in ``details``.
-
-    >>> place_table("truth", "csv"), place_table("groups", "csv")
-    ('truth.csv', 'details/groups.csv')
-    """
+    """Return the path of a table in the folder of a result: all but the main ones are in ``details``."""
     return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name}.{file_format}"
 
 
@@ -242,21 +238,13 @@ def result_names(file_format: str) -> list[str]:
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
-    """Return the writers of these names, which may have options in brackets, each once.
-
-    >>> list(find_writers(["coco", "COCO"]))
-    ['coco']
-    """
+    """Return the writers of these names, which may have options in brackets, each once."""
     found = [make(name, WRITERS, "writer") for name in names]
     return {writer.name: writer for writer in found}
 
 
 def written_names(writers: Iterable[Writer]) -> list[str]:
-    """Name the files that writers may write, as far as their names are known beforehand.
-
-    >>> written_names(find_writers(["coco"]).values())
-    ['coco/annotations.json']
-    """
+    """Name the files that writers may write, as far as their names are known beforehand."""
     return [f"{writer.name}/{file}" for writer in writers for file in writer.files if "*" not in file]
 
 
@@ -301,9 +289,6 @@ def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
     """List the files of a result that its summary names and that a result may have.
 
     The digest of an ``unchanged`` result must be that of the one in the folder.
-
-    >>> list_saved(Path("nowhere"))
-    []
     """
     if unchanged is not None and find_digest(folder) != unchanged:
         raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
@@ -347,12 +332,7 @@ def _is_own(path: PurePosixPath) -> bool:
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where the table of a comparison or a plan is written: into a file, which may take the place of such a table.
-
-    >>> table_output("").check([])
-    Traceback (most recent call last):
-    allalike.errors.OutputError: The path of the table is ''. Name a file, such as table.csv.
-    """
+    """Return where the table of a comparison or a plan is written; it may replace such a table."""
 
     def is_own(start: str) -> bool:
         head = set(start.partition("\n")[0].strip().split(","))

@@ -17,7 +17,7 @@ from allalike._core.columns.values import text_column
 from allalike._core.late import pd
 from allalike.methods.auto.gold_calibration import estimate_share_right
 from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
-from allalike.result.tables import fault_columns
+from allalike.result.tables import fault_columns, trust_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,20 +39,20 @@ _EQUAL = 1e-9  # relative, below which two distances are the same
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
-def with_quorum(run: Run, weighing: Fit) -> Fit:
-    """Return the weighing with the quorum that fits its weights, where truths need one."""
-    if weighing.decide:
-        return weighing
-    kernels, choices = run.choose_quorum(weighing.weight)
+def with_quorum(run: Run, fit: Fit) -> Fit:
+    """Return the fit with the quorum that fits its weights, where truths need one."""
+    if fit.decide:
+        return fit
+    kernels, choices = run.choose_quorum(fit.weight)
     if not choices:
-        return weighing
+        return fit
     decide = partial(kernels.aggregate, ties=run.ties)
-    return replace(weighing, decide=decide, choices=choices)
+    return replace(fit, decide=decide, choices=choices)
 
 
 def find_truths(
     run: Run,
-    weighing: Fit,
+    fit: Fit,
     *,
     unweighted: bool = False,
     keep_gold: bool = False,
@@ -72,22 +72,22 @@ def find_truths(
     equal = run.choose_quorum(np.ones(len(run.workers)))[0] if unweighted else run.kernels
     kernel = partial(
         _decide,
-        own=with_quorum(run, weighing).decide_on(run),
+        own=with_quorum(run, fit).decide_on(run),
         by_rule=partial(equal.aggregate, ties=run.ties) if unweighted else None,
         kernels=run.kernels,
         gold=run.n_gold > 0,
         keep=run.encoding if keep_gold else None,
-        intervals=run.encoding.numeric and weighing.uncertainty is not None,
+        intervals=run.encoding.numeric and fit.uncertainty is not None,
         least=min_confidence,
         conclude=conclude,
     )
-    return run.find(kernel, *weighing.arguments)
+    return run.find(kernel, *fit.arguments)
 
 
-def find_posteriors(run: Run, weighing: Fit) -> TaskTable:
+def find_posteriors(run: Run, fit: Fit) -> TaskTable:
     """Find how probable each class is, per task."""
-    assert weighing.probabilities is not None
-    return run.find(weighing.probabilities, *weighing.arguments)
+    assert fit.probabilities is not None
+    return run.find(fit.probabilities, *fit.arguments)
 
 
 def _decide(
@@ -162,13 +162,6 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
     """Say how well disparity predicts the mean distance to known truths: Spearman's correlation over workers.
 
     Its 95 % interval is Fisher's, with the variance of Bonett and Wright for ranks, (1 + r^2/2)/(n - 3).
-
-    >>> import allalike
-    >>> said = {"ada": "xyxyxy", "bob": "xyxyxx", "eve": "xyxyyy", "kim": "xxxyyy", "lea": "yyxxyx"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> found = allalike.discover(rows, gold=dict(enumerate("xyxyxy"))).summary["gold"]["disparity_error_correlation"]
-    >>> found["rank_correlation"], found["workers"]
-    (0.820783, 5)
     """
     sums = run.sum(run.kernels.gold_sums)
     asked = sums["answers"] >= _MIN_ANSWERS
@@ -232,17 +225,17 @@ def find_versions() -> dict[str, str]:
     }
 
 
-def describe_confidence(run: Run, weighing: Fit, found: TaskTable) -> dict[str, Any]:
+def describe_confidence(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
     """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
-    assert weighing.uncertainty is not None
-    assert weighing.uncertainty.confidence is not None
-    confidence = weighing.uncertainty.confidence
+    assert fit.uncertainty is not None
+    assert fit.uncertainty.confidence is not None
+    confidence = fit.uncertainty.confidence
     voices = {"effective_answers_per_task": found.mean("voices")} if "error_correlation" in confidence else {}
     per_task = {**voices, "answers_per_task": int(run.answer_counts.sum()) / run.n_tasks}
     mean = found.mean("confidence")
     if "estimated_from" in confidence and confidence["estimated_from"] != "answers" and np.isfinite(mean):
-        confidence = {**confidence, **estimate_share_right(mean, weighing.uncertainty.share_se)}
-    trust = {} if weighing.uncertainty.trust is None else {"trust": weighing.uncertainty.trust}
+        confidence = {**confidence, **estimate_share_right(mean, fit.uncertainty.share_se)}
+    trust = {} if fit.uncertainty.trust is None else {"trust": fit.uncertainty.trust}
     return _rounded({**confidence, "mean": mean, **trust, **per_task})
 
 
@@ -259,78 +252,47 @@ def _round(value: Any) -> Any:
     return [_round(each) for each in value] if isinstance(value, list) else value
 
 
-def summarise(run: Run, weighing: Fit, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
+def summarise(run: Run, fit: Fit, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
     """Return what a summary says beside what is compared with known truths, and what looks strange."""
-    known = weighing.uncertainty
+    known = fit.uncertainty
     summary = {
         **describe_answers(run),
         **settings,
-        "iterations": weighing.iterations,
-        "converged": weighing.converged,
+        "iterations": fit.iterations,
+        "converged": fit.converged,
         "changed": int(found.total("changed")),
         "tied": int(found.total("tied")),
         **({"abstained": int(found.total("abstained"))} if "min_confidence" in settings else {}),
-        **({"confidence": describe_confidence(run, weighing, found)} if known and known.confidence else {}),
-        **({"model": _rounded(weighing.notes)} if weighing.notes else {}),
-        **({"screening": _rounded(trust)} if (trust := _describe_trust(run, weighing)) else {}),
-        "effective_workers": float((1 if run.worker_task is None else run.n_tasks) / np.square(weighing.weight).sum()),
+        **({"confidence": describe_confidence(run, fit, found)} if known and known.confidence else {}),
+        **({"model": _rounded(fit.notes)} if fit.notes else {}),
+        **({"screening": _rounded(trust)} if (trust := _describe_screening(run, fit)) else {}),
+        "effective_workers": float((1 if run.worker_task is None else run.n_tasks) / np.square(fit.weight).sum()),
         **run.notes,
     }
     return {**summary, "versions": find_versions()}
 
 
-def compare_with_gold(run: Run, weighing: Fit, found: TaskTable) -> dict[str, Any]:
+def compare_with_gold(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
     """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
     errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
-    return {**errors, **rank_correlation(run, weighing.disparity)}
+    return {**errors, **rank_correlation(run, fit.disparity)}
 
 
-def group_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
+def group_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
-    groups = weighing.copy_groups
-    found = () if groups is None else groups.groups
-    return {
-        "copy_group": np.arange(1, len(found) + 1),
-        "kind": text_column(["copies" if group.copies else "alike" for group in found]),
-        "size": np.array([len(group.members) for group in found], np.int64),
-        "members": text_column(["; ".join(map(str, _names(run, group.members))) for group in found]),
-        "common_tasks": np.array([group.common for group in found], np.int64),
-        "shared_rare": np.array([group.rare for group in found], np.int64),
-        "fidelity": np.array([group.fidelity for group in found], np.float64),
-        "p_value": np.array([group.p_value for group in found], np.float64),
-    }
+    groups = () if fit.copy_groups is None else fit.copy_groups.groups
+    rows = [_describe_group(run, group) for group in groups]
 
+    def numbers(name: str, kind: type[np.generic] = np.int64) -> Array:
+        return np.array([row[name] for row in rows], kind)
 
-def _describe_trust(run: Run, weighing: Fit) -> dict[str, Any]:
-    """Describe copy groups, similar workers and uninformative workers, with the evidence."""
-    known, groups = weighing.uncertainty, weighing.copy_groups
-    if known is None or groups is None or known.uninformative is None:
-        return {}
-    assert known.informativeness is not None
-    assert known.informativeness_se is not None
-    signal, error = known.informativeness, known.informativeness_se
-    empty = np.flatnonzero(known.uninformative)
-    worse = _describe_worse(run, weighing)
-    given = run.answer_counts
-    without = [
-        {"worker": run.workers[int(i)], "informativeness": float(signal[i]), "informativeness_se": float(error[i])}
-        for i in empty[np.argsort(-given[empty], kind="stable")][:_MAX_NAMED]
-    ]
-    sizes = np.unique(groups.component, return_counts=True)[1] if groups.component is not None else np.zeros(0)
     return {
-        **({"components": {"number": len(sizes), "largest": int(sizes.max())}} if groups.n_components > 1 else {}),
-        "uninformative": {
-            "workers": len(empty),
-            "share_of_answers": float(given[empty].sum() / given.sum()),
-            "silenced": False,
-            "named": without,
-        },
-        **({"flagged": worse} if worse else {}),
-        "groups": [_describe_group(run, group) for group in groups.groups[:_MAX_NAMED]],
-        "n_groups": {
-            kind: sum(group.copies == copies for group in groups.groups)
-            for kind, copies in (("copies", True), ("alike", False))
-        },
+        "copy_group": np.arange(1, len(rows) + 1),
+        "kind": text_column([row["kind"] for row in rows]),
+        "size": numbers("size"),
+        "members": text_column(["; ".join(map(str, row["members"])) for row in rows]),
+        **{name: numbers(name) for name in ("common_tasks", "shared_rare")},
+        **{name: numbers(name, np.float64) for name in ("fidelity", "p_value")},
     }
 
 
@@ -338,12 +300,43 @@ def _describe_group(run: Run, group: CopyGroup) -> dict[str, Any]:
     """Describe a group of workers who copy, or who are similar."""
     return {
         "kind": "copies" if group.copies else "alike",
-        "members": _names(run, group.members[:_MAX_NAMED]),
+        "members": [run.workers[number] for number in group.members],
         "size": len(group.members),
         "common_tasks": group.common,
         "shared_rare": group.rare,
         "fidelity": None if np.isnan(group.fidelity) else group.fidelity,
         "p_value": group.p_value,
+    }
+
+
+def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
+    """Describe copy groups, similar workers and uninformative workers, with the evidence."""
+    trust, groups = trust_columns(fit), fit.copy_groups
+    if not trust or groups is None:
+        return {}
+    answers, empty = run.answer_counts, np.flatnonzero(np.asarray(trust["uninformative"]))
+    evidence = ("informativeness", "informativeness_se")
+    named = [
+        {"worker": run.workers[int(i)], **{name: float(trust[name][i]) for name in evidence}}
+        for i in empty[np.argsort(-answers[empty], kind="stable")][:_MAX_NAMED]
+    ]
+    described = [_describe_group(run, group) for group in groups.groups]
+    flagged = _describe_worse(run, fit)
+    parts = {}
+    if groups.component is not None and groups.n_components > 1:
+        sizes = np.unique(groups.component, return_counts=True)[1]
+        parts = {"components": {"number": len(sizes), "largest": int(sizes.max())}}
+    return {
+        **parts,
+        "uninformative": {
+            "workers": len(empty),
+            "share_of_answers": float(answers[empty].sum() / answers.sum()),
+            "silenced": False,
+            "named": named,
+        },
+        **({"flagged": flagged} if flagged else {}),
+        "groups": [{**each, "members": each["members"][:_MAX_NAMED]} for each in described[:_MAX_NAMED]],
+        "n_groups": {kind: sum(each["kind"] == kind for each in described) for kind in ("copies", "alike")},
     }
 
 
@@ -358,12 +351,12 @@ class Worse(NamedTuple):
     relative: Floats
 
 
-def find_worse(run: Run, weighing: Fit) -> Worse | None:
+def find_worse(run: Run, fit: Fit) -> Worse | None:
     """Find workers who are clearly worse than the crowd: with signal, enough answers, and a clearly larger error."""
-    faults = weighing.uncertainty
+    faults = fit.uncertainty
     if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
-    columns = fault_columns(weighing, faults)
+    columns = fault_columns(fit, faults)
     fault, low, high = (columns[name] for name in (faults.unit, "ci_low", "ci_high"))
     counts = np.where(np.isfinite(fault), faults.shared, 0.0)
     if not counts.sum():
@@ -377,9 +370,9 @@ def find_worse(run: Run, weighing: Fit) -> Worse | None:
     return Worse(np.flatnonzero(clear & ~faults.few & ~faults.uninformative), faults.unit, mean, low, high, relative)
 
 
-def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
+def _describe_worse(run: Run, fit: Fit) -> dict[str, Any]:
     """Name the worst of them."""
-    found = find_worse(run, weighing)
+    found = find_worse(run, fit)
     if found is None or not len(found.workers):
         return {}
     columns = {"ci_low": found.low, "ci_high": found.high, "relative_error": found.relative}
@@ -392,7 +385,3 @@ def _describe_worse(run: Run, weighing: Fit) -> dict[str, Any]:
         for i in found.workers[np.argsort(-order, kind="stable")][:_MAX_NAMED]
     ]
     return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
-
-
-def _names(run: Run, members: tuple[int, ...]) -> list[Any]:
-    return [run.workers[number] for number in members]

@@ -47,7 +47,7 @@ class LabelKind(Section):
     quorum_curve: dict[str, float] | None = None
 
 
-class HowSure(Section):
+class ConfidenceSummary(Section):
     """Share of labels that are right with its interval, what it is estimated from, and answers per task.
 
     ``trust`` is how well the crowd predicts who errs (0 to 1), if there are 20 gold labels.
@@ -63,7 +63,7 @@ class HowSure(Section):
     effective_answers_per_task: float | None = None
 
 
-class OtherReading(Section):
+class AlternativeModel(Section):
     """Another way to read the answers that fits about as well, and who leads either."""
 
     nats: float
@@ -73,7 +73,7 @@ class OtherReading(Section):
     its_leaders: tuple[Any, ...]
 
 
-class HowRead(Section):
+class ModelSummary(Section):
     """How the answers were read by a method that may read them in several ways; copies and signal if not looked for."""
 
     workers: str = ""
@@ -83,19 +83,19 @@ class HowRead(Section):
     known_truths: Any = None
     f_ratio: float | None = None
     start: str = ""
-    second_reading: OtherReading | None = None
+    second_reading: AlternativeModel | None = None
     signal: str = ""
     copies: str = ""
 
 
-class PartSizes(Section):
+class Components(Section):
     """How many parts without a common task there are, and how many workers the largest has."""
 
     number: int
     largest: int
 
 
-class Suspect(Section):
+class FlaggedWorker(Section):
     """A worker to look at: the interval of the error or the error relative to others, or the informativeness."""
 
     worker: Any
@@ -106,25 +106,25 @@ class Suspect(Section):
     informativeness_se: float = 0.0
 
 
-class Silent(Section):
+class UninformativeWorkers(Section):
     """Workers whose answers do not depend on the tasks."""
 
     workers: int
     share_of_answers: float
     silenced: bool
-    named: tuple[Suspect, ...] = ()
+    named: tuple[FlaggedWorker, ...] = ()
 
 
-class Suspects(Section):
+class FlaggedWorkers(Section):
     """Workers who are clearly worse than the crowd."""
 
     workers: int
     unit: str
     crowd: float
-    named: tuple[Suspect, ...] = ()
+    named: tuple[FlaggedWorker, ...] = ()
 
 
-class AlikeGroup(Section):
+class WorkerGroup(Section):
     """Workers who answer alike: copies, or only alike."""
 
     kind: str
@@ -135,13 +135,13 @@ class AlikeGroup(Section):
     p_value: float
 
 
-class TrustInWorkers(Section):
+class ScreeningSummary(Section):
     """Who copies, who is only alike, and whose answers are uninformative."""
 
-    uninformative: Silent
-    flagged: Suspects | None = None
-    components: PartSizes | None = None
-    groups: tuple[AlikeGroup, ...] = ()
+    uninformative: UninformativeWorkers
+    flagged: FlaggedWorkers | None = None
+    components: Components | None = None
+    groups: tuple[WorkerGroup, ...] = ()
     n_groups: dict[str, int] = {}
 
 
@@ -171,7 +171,7 @@ class Unparsed(Section):
     example: Any
 
 
-class TurnedTruth(Section):
+class ChangedLabel(Section):
     """A task whose truth is another one now."""
 
     task: Any
@@ -202,7 +202,7 @@ class Changes(Section):
     tested: int
     set_aside: int = 0
     labels: tuple[str, ...] = ()
-    truths: tuple[TurnedTruth, ...] = ()
+    truths: tuple[ChangedLabel, ...] = ()
     workers: tuple[ChangedWorker, ...] = ()
     copies: tuple[tuple[Any, ...], ...] = ()
 
@@ -239,9 +239,9 @@ class Summary(Section):
     effective_workers: float = 0.0
     min_confidence: float = 0.0
     abstained: int | None = None
-    confidence: HowSure | None = None
-    model: HowRead | None = None
-    screening: TrustInWorkers | None = None
+    confidence: ConfidenceSummary | None = None
+    model: ModelSummary | None = None
+    screening: ScreeningSummary | None = None
     gold: ErrorOnGold | None = None
     guessed: dict[str, Any] = {}
     missing_dropped: int = 0

@@ -16,7 +16,14 @@ from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import UnsupportedError
 from allalike.frames import tell_apart
 from allalike.methods.auto.uncertainty import FEW
-from allalike.result.messages import list_notes, remark_crowd, remark_gold, remark_sureness, say_changes, say_counts
+from allalike.result.messages import (
+    describe_gold_error,
+    describe_label_confidence,
+    describe_screening,
+    format_counts,
+    format_label_changes,
+    list_notes,
+)
 from allalike.result.writers import Truth
 
 if TYPE_CHECKING:
@@ -59,13 +66,7 @@ def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
 
 
 def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
-    """Return the main columns of the table of workers, at most ten, without those in which nothing is known.
-
-    >>> import allalike
-    >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
-    >>> list(shorten_workers(worker_columns(result.run, result.weighing)))
-    ['worker', 'answers', 'error_rate', 'relative_error', 'weight']
-    """
+    """Return the main columns of the table of workers, at most ten, without those in which nothing is known."""
     kept = {name: columns[name] for name in _MAIN_COLUMNS if name in columns}
     empty = [name for name in _IF_KNOWN if name in kept and np.isnan(np.asarray(kept[name], np.float64)).all()]
     kept = {name: column for name, column in kept.items() if name not in empty}
@@ -206,7 +207,6 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path
 
 _N_TRUTHS = 3  # at a prompt
 _N_ROWS = 5  # of a table in a notebook
-_N_METHODS = 10  # of a comparison at a prompt
 
 
 def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
@@ -229,14 +229,14 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
     See .truth, .workers, .summary, .next_tasks(), .save("folder").
     """
     columns = summary.guessed.get("columns")
-    remarks = (*remark_sureness(summary), *remark_gold(summary), *remark_crowd(summary))
+    remarks = (*describe_label_confidence(summary), *describe_gold_error(summary), *describe_screening(summary))
     notes, groups = list_notes(summary), ".groups, " if has_groups else ""
     return "\n".join(
         [
-            f"Result: {_counts(summary)}, by {summary.method.name} on {summary.engine}.",
+            f"Result: {describe_counts(summary)}, by {summary.method.name} on {summary.engine}.",
             *([f"Columns: {say_columns(columns)}."] if columns else []),
             *first,
-            *say_changes(summary, recurring=recurring),
+            *format_label_changes(summary, recurring=recurring),
             *(remark.sentence for remark in remarks),
             *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
             f'See .truth, .workers, {groups}.summary, .next_tasks(), .save("folder").',
@@ -259,42 +259,16 @@ def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
         **({"Best workers": workers.head(_N_ROWS), "Worst workers": workers.tail(_N_ROWS)} if several else {}),
         **({} if several else {"Workers": workers}),
     }
-    return _paragraphs(text) + "".join(_titled(title, table) for title, table in tables.items())
+    return paragraphs(text) + "".join(_titled(title, table) for title, table in tables.items())
 
 
-def comparison_text(summary: Summary, table: pd.DataFrame) -> str:
-    """Say what was compared, and show the best methods.
-
-    >>> from allalike.compare import compare
-    >>> print(repr(compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])).splitlines()[0])
-    Comparison: 2 answers by 2 workers on 1 task (real labels), 2 methods, ranked by distance.
-    """
-    shown = table.head(_N_METHODS).drop(columns=["note"], errors="ignore")
-    left = len(table) - len(shown)
-    return "\n".join(
-        [
-            f"Comparison: {_counts(summary)}, {len(table)} methods, ranked by {summary.ranked_by}.",
-            shown.to_string(index=False, float_format=lambda number: f"{number:.4g}"),
-            *([f"... and {left} more in .table"] if left else []),
-        ]
-    )
+def describe_counts(summary: Summary) -> str:
+    """Format the numbers of answers, workers and tasks, and the label type."""
+    return f"{format_counts(*summary.counts)} ({summary.domain.name} labels)"
 
 
-def comparison_html(summary: Summary, table: pd.DataFrame) -> str:
-    """Show a comparison in a notebook.
-
-    >>> from allalike.compare import compare
-    >>> compare([("ada", 1, 20.0), ("bob", 1, 21.0)], methods=["P-TD"])._repr_html_().count("<table")
-    1
-    """
-    return _paragraphs(comparison_text(summary, table).splitlines()[0]) + table.to_html(index=False, border=0)
-
-
-def _counts(summary: Summary) -> str:
-    return f"{say_counts(*summary.counts)} ({summary.domain.name} labels)"
-
-
-def _paragraphs(text: str) -> str:
+def paragraphs(text: str) -> str:
+    """Return a text as paragraphs of HTML."""
     from html import escape
 
     return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())

@@ -19,8 +19,8 @@ from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
-from allalike.readers.formats.endings import ENDINGS
 from allalike.readers.formats.failures import check_names
+from allalike.readers.formats.files import ENDINGS
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
 from allalike.readers.reshaping.parts import has_parts

@@ -227,19 +227,15 @@ def of_data_set(source: Any) -> Source:
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         table = source.select_columns(list(asked)).with_format("arrow")[:rows]
-        columns = {name: _name_classes(table[name], source.features[name]) for name in asked}
+        columns = {name: table[name].combine_chunks() for name in asked}
+        for name, column in columns.items():
+            if type(feature := source.features[name]).__name__ == "ClassLabel":  # whose numbers stand for names
+                known = pc.if_else(pc.less(column, 0), None, column)
+                columns[name] = pc.take(pa.array(feature.names, pa.string()), known)
         check_columns(columns, _DATA_SET)
         return columns
 
     return Source(source.column_names, read, _DATA_SET)
-
-
-def _name_classes(column: Any, feature: Any) -> Any:
-    """Return the names of classes that are kept as numbers, and any other column as it is."""
-    column = column.combine_chunks()
-    if type(feature).__name__ != "ClassLabel":
-        return column
-    return pc.take(pa.array(feature.names, pa.string()), pc.if_else(pc.less(column, 0), None, column))
 
 
 # Matrices of numpy and scipy, in memory and in files, and label matrices of labelling functions
@@ -312,13 +308,9 @@ def of_matrix(matrix: Any, down: str, across: str) -> Source:
 
 def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
     """Mark cells without an answer."""
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values), np.bool_)
-    if values.dtype.kind in "mM":
-        return np.asarray(np.isnat(values), np.bool_)
     if values.dtype.kind in "OU":
         return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
-    return np.zeros(values.shape, np.bool_)
+    return np.asarray(np.not_equal(values, values), np.bool_)  # as only NaN and NaT are not
 
 
 def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:

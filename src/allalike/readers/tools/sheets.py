@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import pa
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.endings import open_file
 from allalike.readers.formats.failures import check_gaps
+from allalike.readers.formats.files import open_file
 from allalike.readers.formats.source import Source, join
 from allalike.readers.tools.base import Peek, Tool
 from allalike.readers.tools.frame import build_table
