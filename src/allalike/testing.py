@@ -236,7 +236,7 @@ def _check_sums(answers: Answers) -> None:
     left, right = np.nonzero((task[:, None] == task) & (rows[:, None] != rows))
     distance = encoding.kernels.distance_between(answers.label[left], answers.label[right])
     fields = encoding.fields
-    shared = 1.0 if fields is None else fields.shared(answers.label[left], answers.label[right])
+    shared = 1.0 if fields is None else fields.kernels.shared(answers.label[left], answers.label[right])
     counts = np.where(np.isnan(distance), 0.0, shared) * weights[answers.worker[right]]
     total = _add(answers.worker[left], np.nan_to_num(distance) * counts, len(weights))
     weight = _add(answers.worker[left], counts, len(weights))

@@ -12,7 +12,7 @@ from allalike import DOMAINS, METHODS, Categorical, Custom, Memory, Method, Poin
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike.answers import Answers
-from allalike.domains.objects.objects import NUMBERS
+from allalike.rules.fusion import NUMBERS
 from crowds import label_types
 
 if TYPE_CHECKING:

@@ -93,31 +93,22 @@ class Cleaning:
         blank = label.missing()
         if blank.any() and self.missing == "error" and (before is not None or not blank.all()):
             raise _find_blank(columns["label"], blank, before)
-        label, kept, dropped = self._clean_labels(label, blank, before or 0)
+        kept, dropped = ~blank, Dropped(int(blank.sum()))
+        label = label.keep(kept) if dropped.missing else label
+        if self.spelling.is_plain and not self.abstain:
+            label = self._strip(label)
+        else:
+            codes, values, meant, why = self._understand(label)
+            unparsed, example = why == _UNPARSED, None
+            if unparsed.any():
+                row = int(np.argmax(unparsed))
+                example = label.row(row) - 1 + (before or 0), str(values[codes[row]])
+            dropped += Dropped(0, int((why == _ABSTAINED).sum()), int(unparsed.sum()), example)
+            kept[kept] = why == _KEPT
+            label = _put(label, codes, meant, why == _KEPT)
         if not kept.all():
             columns = {role: column.keep(kept) for role, column in columns.items() if role != "label"}
         return {**columns, "label": label}, kept, dropped
-
-    def _clean_labels(self, label: Column, blank: Mask, before: int) -> tuple[Column, Mask, Dropped]:
-        missing, kept = int(blank.sum()), ~blank
-        label = label.keep(kept) if missing else label
-        if self.spelling.is_plain and not self.abstain:
-            return self._strip(label), kept, Dropped(missing)
-        codes, values, meant, why = self._understand(label)
-        stays = why == _KEPT
-        example = None
-        if (why == _UNPARSED).any():
-            row = int(np.argmax(why == _UNPARSED))
-            example = label.row(row) - 1 + before, str(values[codes[row]])
-        kept[kept] = stays
-        dropped = Dropped(missing, int((why == _ABSTAINED).sum()), int((why == _UNPARSED).sum()), example)
-        rows, kind = np.flatnonzero(stays), label.form
-        if kind is None:
-            return label.replaced([meant[row] for row in rows], rows), kept, dropped
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not is_text(kind):
-            return label.keep(stays), kept, dropped
-        return label.replaced(_dictionary(codes[stays], meant, np.ones(len(rows), np.bool_), kind), rows), kept, dropped
 
     def find_unreadable(self, label: Column) -> tuple[Mask, Mask]:
         """Mark the rows without a label, and those whose label cannot be parsed."""
@@ -173,19 +164,25 @@ class Cleaning:
     def _strip(self, label: Column) -> Column:
         if not self.spelling.strip or label.kind not in ("text", "object"):
             return label
-        data = label.data
-        if label.form is None:
+        data, kind = label.data, label.form
+        if kind is None:
             return label.replaced([v.strip() if isinstance(v, str) else v for v in data], np.arange(len(data)))
-        if pa.types.is_dictionary(data.type) and is_text(data.type.value_type):
-            if not has_blank_edges(data):
-                return label
-            data = data.cast(data.type.value_type)
-        if not is_text(data.type):
-            return label
-        if has_blank_edges(data):
-            label = label.replaced(pc.utf8_trim_whitespace(data), np.arange(len(data)))
-        label.trimmed = True
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if is_text(kind) and has_blank_edges(data):
+            label = label.replaced(pc.utf8_trim_whitespace(data.cast(kind)), np.arange(len(data)))
+        label.trimmed = is_text(kind)
         return label
+
+
+def _put(label: Column, codes: Any, values: list[Any], stays: Mask) -> Column:
+    """Return some rows of a column, with other texts in place of its own."""
+    rows, kind = np.flatnonzero(stays), label.form
+    if kind is None:
+        return label.replaced([values[row] for row in rows], rows)
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not is_text(kind):
+        return label.keep(stays)
+    return label.replaced(_dictionary(codes[stays], values, np.ones(len(rows), np.bool_), kind), rows)
 
 
 def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) -> Any:

@@ -346,9 +346,7 @@ class Kernels(ABC):
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         """Estimate, per task, the code of the label, its confidence, and whether it was drawn among equals."""
         found = self.decide(block, weights, faults, ties)
-        label = self.restore(block, found.label)
-        sure = {"confidence": found.confidence, "error": found.error, "tied": found.tied}
-        return {"label": label, **sure, **found.more}
+        return {**found.columns(), "label": self.restore(block, found.label)}
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
         """Return the kernels with the quorum that fits the weights, and its description; most have none.

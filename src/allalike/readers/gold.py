@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,10 +78,9 @@ def open_gold(
     if isinstance(gold, Gold):
         return gold
     is_series = hasattr(gold, "items") and hasattr(gold, "index") and not hasattr(gold, "columns")
-    is_rows = isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple)
     if is_series or (isinstance(gold, Mapping) and not columns and not _is_table(gold, fields)):
         task, label = _of_pairs(list(gold.items()), columns)
-    elif is_rows:
+    elif isinstance(gold, list | tuple) and gold and isinstance(gold[0], list | tuple):
         task, label = _of_pairs(gold, columns)
     else:
         task, label = _of_table(open_gold_table(gold, files), columns or {}, fields, like)
@@ -95,26 +95,22 @@ def gather_gold(
     ``parts`` are columns of tasks and labels, some rows at a time.
     """
     words = tuple(na)
-    tasks: list[Any] = []
-    labels: list[Any] = []
+    pairs: list[tuple[Any, Any]] = []
     for part in parts:
         present = ~_find_blank(part["label"], words)
         codes, ids = part["task"].keep(present).factors
         label_codes, values = part["label"].keep(present).parsed(lambda value: value)
-        for pair in np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist():
-            tasks.append(ids[pair // len(values)])
-            labels.append(values[pair % len(values)])
-    if not tasks:
+        different = np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist()
+        pairs += [(ids[pair // len(values)], values[pair % len(values)]) for pair in different]
+    if not pairs:
         raise GoldError("No row of the gold has a label.")
-    task, label = join_values("task", tasks), join_values("label", labels)
+    task, label = (join_values(role, [pair[place] for pair in pairs]) for place, role in enumerate(_ROLES))
     return _map(task, label, label.missing(), label_map, gold_map)
 
 
 def _map(task: Column, label: Column, blank: npt.NDArray[np.bool_], label_map: Any, gold_map: Any) -> Gold:
-    if label_map is not None:
-        label = Cleaning(label_map=read_label_map(label_map)).map_labels(label)
-    if gold_map is not None:
-        label = map_gold(label, gold_map)
+    label = label if label_map is None else Cleaning(label_map=read_label_map(label_map)).map_labels(label)
+    label = label if gold_map is None else map_gold(label, gold_map)
     return Gold.of(task, label, blank, stated=gold_map is not None)
 
 
@@ -134,8 +130,7 @@ def _of_pairs(rows: Sequence[Any], chosen: Mapping[str, str] | None) -> tuple[Co
             raise GoldError(f"Row {row} of the gold is not a pair of task and label: {pair!r}.")
     if chosen:
         raise GoldError(f"gold_columns is {chosen!r}, but the gold is not a table with columns. Leave it out.")
-    tasks, labels = ([pair[place] for pair in rows] for place in (0, 1))
-    return Column.of_objects("task", tasks), Column.of_objects("label", labels)
+    return Column.of_objects("task", [task for task, _ in rows]), Column.of_objects("label", [said for _, said in rows])
 
 
 def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
@@ -143,12 +138,11 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
     if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
-    named = [name for name in names if is_truth(name)]
-    try:
+    named = list(filter(is_truth, names))
+    with suppress(ColumnError):
         pick_columns(names, {"label": named[0]} if named else {}, "", roles=_ROLES)
-    except ColumnError:
-        return False
-    return len(names) == len(gold)
+        return len(names) == len(gold)
+    return False
 
 
 def open_gold_table(gold: Any, files: Files | None = None) -> Source:
@@ -183,15 +177,15 @@ def _of_table(
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
         right = {role: name for role, name in chosen.items() if name in table.names}
-        others = iter([name for name in table.names if name not in (*right.values(), *named[:1])])
-        task = right.get("task") or next(others, None)
-        label = right.get("label") or next(iter(named), None) or next(others, None)
+        right = {"label": named[0], **right} if named else right
+        free = [name for name in table.names if name not in right.values()]
+        right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
+        options: dict[str, Any] = {"gold_columns": {each: right[each] for each in _ROLES}} if len(right) > 1 else {}
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
-        proposed: dict[str, Any] = {"gold_columns": {"task": task, "label": label}} if task and label else {}
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            **proposed,
+            **options,
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]

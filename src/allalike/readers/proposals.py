@@ -7,7 +7,6 @@ by what it proposes itself. What cannot be read, or would stop a run, is not pro
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 from collections.abc import Callable
@@ -78,10 +77,11 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
     trials = _Trials(source, strict=strict)
     for option in _add_plain_kinds(options):
         trials.follow(option)
-    found: dict[str, Proposal] = {}
+    found: list[Proposal] = []
     for each in sorted(trials.found or trials.odd, key=lambda proposal: -(proposal.score or 0.0)):
-        found.setdefault(json.dumps(each.options, sort_keys=True, default=repr), each)  # several ways may lead to it
-    return list(found.values())[:_MAX_SHOWN]
+        if each.options not in [other.options for other in found]:  # several ways may lead to it
+            found.append(each)
+    return found[:_MAX_SHOWN]
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
@@ -112,8 +112,9 @@ class _Trials:
         """Try options, and where they lead to a question what that proposes."""
         best = sorted(each.score or 0.0 for each in self.found)[-_MAX_SHOWN:]
         enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN)
-        better = enough and ("columns" not in option.options or best[0] >= (option.score or 0.0))
-        if self.tried >= _MAX_TRIED or better:
+        if enough and "columns" in option.options and best[0] < (option.score or 0.0):
+            enough = False  # it may be better
+        if self.tried >= _MAX_TRIED or enough:
             return
         self.tried += 1
         try:

@@ -24,6 +24,10 @@ class Decision:
     tied: Array
     more: Mapping[str, Array] = field(default_factory=dict)
 
+    def columns(self) -> dict[str, Array]:
+        """Return all of it by name."""
+        return {"label": self.label, "confidence": self.confidence, "error": self.error, "tied": self.tied, **self.more}
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -8,7 +8,7 @@ and a group is kept if its share exceeds the quorum; with exactly the quorum, up
 nothing is drawn. The class of what is kept is that with the largest weight among the members, and where it is, is the
 middle of the members, as its domain defines it. Of each object it is told how sure it is (``confidence``, its share),
 how sure its class is (``class_confidence``, the weight of that class among the members), how far its drawings are from
-it (``spread``, the weighted mean of 1 - similarity), and how many saw it (``supporters``). The confidence of a task is
+it (``spread``, the weighted mean of 1 - similarity), and how many saw it (``n_workers``). The confidence of a task is
 the mean over all its groups of the share that agrees with the decision on it.
 
 **The quorum** can be chosen by the answers alone. What the others of a worker's task keep at a quorum is a guess of
@@ -23,7 +23,7 @@ Both are sums over tasks. Where many workers overlook things, it is below one ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 QUORUMS = np.arange(5, 13) / 20  # 0.25 to 0.60
 _MIDDLE_QUORUM = 0.5
+OBJECTS = "objects"  # the name of what was found about each object of an estimated label
+NUMBERS = ("confidence", "class_confidence", "spread", "n_workers")  # what is told of each
 
 
 @dataclass(frozen=True)
@@ -46,20 +48,6 @@ class Fusing:
     quorum: float
     middle: Callable[[Drawings, Ties], tuple[Floats, Array]]
     similarity: Callable[[Floats, Floats], Floats]
-
-
-class Fused(NamedTuple):
-    """The objects of a block's truths, task after task and in order, and what is known of each and of each task."""
-
-    task: Array
-    geometry: Floats
-    kind: Array
-    confidence: Floats
-    class_confidence: Floats
-    spread: Floats
-    supporters: Array
-    task_confidence: Floats
-    tied: Array
 
 
 def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -75,12 +63,6 @@ def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     >>> allalike.discover(rows, domain="boxes(rule=fusion)", method="UA").truth["label"][0][0]["y2"]
     6.0
     """
-    found = fuse(block, weights, ties)
-    return Decision(list_labels(block, found), found.task_confidence, unknown(block.n_tasks), found.tied)
-
-
-def fuse(block: Block, weights: Floats, ties: Ties) -> Fused:
-    """Decide on each group of a block, by its share and the class with the largest weight."""
     grouped = block[GroupedObjects]
     weight, total = block.answer_weights(weights)
     share = np.minimum(sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task], 1.0)
@@ -91,8 +73,11 @@ def fuse(block: Block, weights: Floats, ties: Ties) -> Fused:
 
 def put_together(
     block: Block, weight: Floats, kept: Array, kind: Array, share: Floats, drawn: Array, ties: Ties
-) -> Fused:
-    """Make objects of the groups that are kept, given each group's class, and the share of those who saw it."""
+) -> Decision:
+    """Make objects of the groups that are kept, given each group's class, and the share of those who saw it.
+
+    A label is a tuple of objects: tuples of their numbers and their class. Beside it are the `NUMBERS` of each.
+    """
     grouped, fusing = block[GroupedObjects], block[Fusing]
     place = np.cumsum(kept) - 1
     members = np.flatnonzero(kept[grouped.group])
@@ -109,24 +94,18 @@ def put_together(
     sure = sum_by(grouped.task, agreement, block.n_tasks) / np.maximum(count, 1)
     tied = np.zeros(block.n_tasks, np.bool_)
     tied[task[between | drawn[kept]]] = True
-    return Fused(
-        task=task[order],
-        geometry=geometry[order],
-        kind=kinds[order],
-        confidence=share[kept][order],
-        class_confidence=np.minimum(agreeing, 1.0)[order],
-        spread=np.clip(apart, 0.0, 1.0)[order],
-        supporters=np.bincount(group, minlength=len(task))[order],
-        task_confidence=np.where(count > 0, np.minimum(sure, 1.0), 1.0),
+    classes = grouped.classes[kinds[order]].tolist()
+    things = [(*numbers, name) for numbers, name in zip(geometry[order].tolist(), classes, strict=True)]
+    count_drawn = np.bincount(group, minlength=len(task))
+    numbers = (share[kept], np.minimum(agreeing, 1.0), np.clip(apart, 0.0, 1.0), count_drawn)
+    about = list(zip(*(column[order].tolist() for column in numbers), strict=True))
+    return Decision(
+        label=split_by_task(things, task[order], block.n_tasks),
+        confidence=np.where(count > 0, np.minimum(sure, 1.0), 1.0),
+        error=unknown(block.n_tasks),
         tied=tied,
+        more={OBJECTS: split_by_task(about, task[order], block.n_tasks)},
     )
-
-
-def list_labels(block: Block, found: Fused) -> Array:
-    """Return each task's objects as a tuple of tuples: the numbers of each, and its class."""
-    classes = block[GroupedObjects].classes[found.kind].tolist()
-    things = [(*numbers, name) for numbers, name in zip(found.geometry.tolist(), classes, strict=True)]
-    return split_by_task(things, found.task, block.n_tasks)
 
 
 def _own_weights(grouped: GroupedObjects, weight: Floats) -> Floats:

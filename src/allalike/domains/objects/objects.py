@@ -34,8 +34,8 @@ from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernel
 from allalike.domains.spelling import read_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
-from allalike.rules.base import Rule, split_by_task
-from allalike.rules.fusion import QUORUMS, Fused, Fusing, choose_quorum, count_guesses, fuse, fusion, list_labels
+from allalike.rules.base import Rule
+from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
 from allalike.rules.vote import CHOICES
 
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from allalike.rules import Decision
     from allalike.rules.mean import Drawings
 
-_OBJECTS = "objects"  # the name of what was found about each object of an estimated label
-NUMBERS = ("confidence", "class_confidence", "spread", "n_workers")  # what is told of each object of a truth
 _LARGEST_NUMBER = 1e150
 
 
@@ -294,12 +292,18 @@ class Objects(Marks, Pairwise):
 
     def _edges(self, members: Members) -> Edges:
         """Return all pairs of objects of different answers to a task that are similar, the earlier answer first."""
-        left, right = matching.sweep(*self._reach(members.geometry), members.task)
-        left, right = np.minimum(left, right), np.maximum(left, right)
-        apart = members.answer[left] != members.answer[right]
-        left, right = left[apart], right[apart]
-        similarity = self._similarity(members.geometry[left], members.geometry[right])
-        return Edges(left, right, similarity).keep((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
+        ends = np.sort(np.stack(self._find_near(members)), axis=0)
+        left, right = ends[:, members.answer[ends[0]] != members.answer[ends[1]]]
+        edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
+        return edges.keep(self._is_edge(edges.similarity))
+
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all pairs of objects of a task that may be similar."""
+        return matching.sweep(*self._reach(members.geometry), members.task)
+
+    def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        """Return which pairs are similar enough to be looked at."""
+        return np.asarray((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
 
     def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
         """Return which edges may be matched: those of the same class that are similar enough."""
@@ -418,7 +422,7 @@ class ObjectEncoding(PairwiseEncoding, Things):
 
     @property
     def votes(self) -> ObjectVotes:
-        return ObjectVotes(self.common.classes or (None,), self.kernels.fusing, describe_fused)
+        return ObjectVotes(self.common.classes or (None,), self.kernels.fusing)
 
     @property
     def things(self) -> Self:
@@ -454,10 +458,10 @@ class ObjectEncoding(PairwiseEncoding, Things):
 
     def _told(self, found: Mapping[str, Array]) -> list[Any]:
         """Return what was found about the objects of each truth, or None where that is not known."""
-        if _OBJECTS not in found:
+        if OBJECTS not in found:
             return [None] * len(found["label"])
         known = found.get("known", np.zeros(len(found["label"]), np.bool_))
-        return [None if given else more for more, given in zip(found[_OBJECTS], known, strict=True)]
+        return [None if given else more for more, given in zip(found[OBJECTS], known, strict=True)]
 
 
 def list_members(block: Block, store: Collections) -> Members:
@@ -489,11 +493,6 @@ class ObjectKernels(PairwiseKernels):
     def fusing(self, block: Block) -> Block:
         """Return the block with what it takes to fuse its objects."""
         return block.keeping(Fusing(self.quorum, self.domain._find_middles, self.domain._similarity))
-
-    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        if self.domain.rule != "fusion":
-            return super().aggregate(block, weights, faults, ties=ties)
-        return describe_fused(self.fusing(block), fuse(self.fusing(block), weights, ties))
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
         if not self.domain._fused:
@@ -532,16 +531,3 @@ class ObjectKernels(PairwiseKernels):
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         return self.distance_between(left, right) > 1e-9
-
-
-def describe_fused(block: Block, found: Fused) -> dict[str, Array]:
-    """Return the truths of a block, how sure each is, and what is told of each of its objects."""
-    columns = (found.confidence, found.class_confidence, found.spread, found.supporters)
-    told = split_by_task(list(zip(*(column.tolist() for column in columns), strict=True)), found.task, block.n_tasks)
-    return {
-        "label": list_labels(block, found),
-        "confidence": found.task_confidence,
-        "error": np.full(block.n_tasks, np.nan),
-        "tied": found.tied,
-        _OBJECTS: told,
-    }

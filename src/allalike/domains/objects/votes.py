@@ -18,7 +18,7 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike.distances.jaccard import ranges
 from allalike.domains.categorical import Categorical, ClassEncoding
 from allalike.domains.pairwise import objects
-from allalike.rules.fusion import Fused, put_together
+from allalike.rules.fusion import put_together
 from allalike.rules.grouping import GroupedObjects
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ class ObjectVotes:
 
     classes: tuple[Any, ...]
     fusing: Callable[[Block], Block]
-    describe: Callable[[Block, Fused], dict[str, Array]]
 
     @property
     def encoding(self) -> ClassEncoding:
@@ -74,7 +73,7 @@ class ObjectVotes:
         weight, _ = block.answer_weights(weights)
         block = self.fusing(block).keeping(grouped)
         share = np.where(kept, sure, 1 - sure)
-        return self.describe(block, put_together(block, weight, kept, label, share, found["tied"][vote], ties))
+        return put_together(block, weight, kept, label, share, found["tied"][vote], ties).columns()
 
     def _grouped(self, block: Block) -> GroupedObjects:
         """Return the groups with the numbers that classes have everywhere."""

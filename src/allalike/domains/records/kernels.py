@@ -1,5 +1,8 @@
 """Sums and decisions of records, made of those of their fields.
 
+A code is a row of cells: the code of every field, and which of them are filled. The kernels of a field see a block of
+those tasks and answers that have it.
+
 A record is as far from another as its fields are on average, over those that both filled. So sums over peers are sums
 over fields: with lambda_f the share of field f in all importance, a worker's sum of distances is sum_f lambda_f times
 that of the field's own kernels, and so is the weight of their peers. Where a field's kernels are linear in the number
@@ -22,7 +25,7 @@ from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, known_s
 from allalike._core.blocks.pairs import MatrixSum, PairDistances
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike.domains.contract import Kernels
-from allalike.rules.base import Decision, find_rule, unknown
+from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,14 +33,8 @@ if TYPE_CHECKING:
     from allalike.domains.contract import Encoding
 
 
-# Cells: the labels of a record's fields side by side, and for each field the answers that filled it as a block.
-#
-# A code of a record is a row of a structured array. It holds the code of every field, and which of them are filled;
-# what stands in a field that is not filled means nothing. A field may be left empty by many. Its own kernels know
-# nothing of that: they see a block of those tasks and answers that have the field, in which everybody has a label.
-
-
 _FILLED = "filled"
+SURE = "sure"  # the name of the confidence of each field
 Flags = npt.NDArray[np.bool_]
 
 
@@ -158,29 +155,27 @@ class RecordKernels(Kernels):
     units: tuple[float, ...]
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        distance, shared = self._compare(left, right, lambda kernels: kernels.distance_between)
+        distance, shared = self._compare(left, right, guess=False)
         return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        distance, shared = self._compare(left, right, lambda kernels: kernels.guess_distances)
+        distance, shared = self._compare(left, right, guess=True)
         return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
 
     def shared(self, left: Array, right: Array) -> Floats:
         """Sum the shares of the fields that both filled."""
-        return self._compare(left, right, lambda kernels: kernels.distance_between)[1]
+        return self._compare(left, right, guess=False)[1]
 
-    def _compare(
-        self, left: Array, right: Array, measure: Callable[[Kernels], Callable[[Array, Array], Floats]]
-    ) -> tuple[Floats, Floats]:
+    def _compare(self, left: Array, right: Array, *, guess: bool) -> tuple[Floats, Floats]:
         """Return the sums of distances over fields, and of the shares of these fields."""
-        distance, shared = np.zeros(len(left)), np.zeros(len(left))
+        distance, shared = np.zeros((2, len(left)))
         both = filled_in(left) & filled_in(right)
         for number, kernels in enumerate(self.fields):
             rows = np.flatnonzero(both[:, number])
             if kernels is None or not len(rows):
                 continue
-            apart = measure(kernels)(codes_of(left, number)[rows], codes_of(right, number)[rows])
-            apart = self._bounded(apart, number, kernels)
+            measure = kernels.guess_distances if guess else kernels.distance_between
+            apart = self._bounded(measure(*(codes_of(side, number)[rows] for side in (left, right))), number, kernels)
             known = ~np.isnan(apart)
             distance[rows] += self.shares[number] * np.where(known, apart, 0.0)
             shared[rows] += self.shares[number] * known
@@ -224,36 +219,22 @@ class RecordKernels(Kernels):
 
     def length_sums(self, block: Block) -> dict[str, Floats]:
         """Sum, per worker, the differences to their peers in each field of numbers, and how many there are."""
-        return {
-            f"{what} {number}": sums
-            for number, _, _, part in self._each(block)
-            if Lengths in part
-            for what, sums in _length_sums(part).items()
-        }
-
-    @property
-    def _by_field(self) -> bool:
-        """Whether each field is decided by its own rule."""
-        return find_rule(self.domain.rules, self.domain.rule).decide is each_field
+        sums = {}
+        for number, _, _, part in self._each(block):
+            if Lengths in part:
+                pairs = part[Lengths].pairs
+                who = part.worker[pairs.left]
+                sums[f"length {number}"] = sum_by(who, pairs.distance, part.n_workers)
+                sums[f"pairs {number}"] = sum_by(who, np.ones(len(who)), part.n_workers)
+        return sums
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        if not self._by_field:
-            return super().decide(block, weights, faults, ties)
-        return decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))[0]
-
-    def _find(self, field: int, part: Block, *, weights: Floats, faults: Floats, ties: Ties) -> dict[str, Array]:
-        """Aggregate a field by its own rule."""
-        kernels = self.fields[field]
-        assert kernels is not None
-        return kernels.aggregate(part, weights, faults, ties=ties)
-
-    def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        if self._by_field:
-            return describe_decision(
-                *decide_fields(block, partial(self._find, weights=weights, faults=faults, ties=ties))
-            )
-        found = super().decide(block, weights, faults, ties)
-        return describe_decision(found, np.where(filled_in(found.label), found.confidence[:, None], np.nan))
+        fields = zip(block[FieldCells].fields, self.fields, strict=True)
+        own = [part and replace(part, kernels=kernels or part.kernels) for part, kernels in fields]
+        found = super().decide(block.keeping(FieldCells(tuple(own))), weights, faults, ties)
+        if SURE in found.more:
+            return found
+        return replace(found, more={SURE: np.where(filled_in(found.label), found.confidence[:, None], np.nan)})
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
         fields, told = list(self.fields), {}
@@ -309,17 +290,18 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     >>> found["label"].tolist(), found["confidence"].round(3).tolist()
     ([{'x': 'a', 'y': 'b'}], [0.833])
     """
+    fields = block[FieldCells].fields
 
     def find(field: int, part: Block) -> dict[str, Array]:
-        filled = block[FieldCells].fields[field]
+        filled = fields[field]
         assert filled is not None
         return filled.kernels.aggregate(part, weights, faults, ties=ties)
 
-    return decide_fields(block, find)[0]
+    return decide_fields(block, find)
 
 
-def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> tuple[Decision, Floats]:
-    """Return what is decided field by field, and how sure each field of each task is.
+def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> Decision:
+    """Return what is decided field by field, and beside it how sure each field of each task is.
 
     ``find`` returns what is found in the block of those who filled a field, given its number.
     """
@@ -338,27 +320,7 @@ def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]
     known = ~np.isnan(sure)
     total, count = np.where(known, sure, 0.0).sum(axis=1), known.sum(axis=1)
     confidence = np.divide(total, count, out=unknown(block.n_tasks), where=count > 0)
-    return Decision(join_cells(columns, filled), confidence, unknown(block.n_tasks), tied), sure
-
-
-def describe_decision(found: Decision, sure: Floats) -> dict[str, Array]:
-    """Return the columns of a decision, and the confidence of each field."""
-    return {
-        "label": found.label,
-        "confidence": found.confidence,
-        "error": found.error,
-        "tied": found.tied,
-        "sure": sure,
-    }
-
-
-def _length_sums(part: Block) -> dict[str, Floats]:
-    pairs = part[Lengths].pairs
-    who = part.worker[pairs.left]
-    return {
-        "length": sum_by(who, pairs.distance, part.n_workers),
-        "pairs": sum_by(who, np.ones(len(who)), part.n_workers),
-    }
+    return Decision(join_cells(columns, filled), confidence, unknown(block.n_tasks), tied, {SURE: sure})
 
 
 def _add_field(add: Add, field: int, kernel: Callable[..., Any], *params: Floats) -> dict[str, Floats]:

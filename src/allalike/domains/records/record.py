@@ -51,7 +51,6 @@ from allalike.domains.records.kernels import (
     RecordKernels,
     codes_of,
     decide_fields,
-    describe_decision,
     each_field,
     filled_in,
     join_cells,
@@ -400,10 +399,6 @@ class RecordEncoding(Encoding):
             units[number] = float(length / pairs) if unit and length > 0 else float(unit > 0)
         return replace(self, units=tuple(units))
 
-    def shared(self, left: Array, right: Array) -> Floats:
-        """Sum the shares of the fields that both filled."""
-        return self.kernels.shared(left, right)
-
     def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
         """Insert gold labels field by field; fields without gold keep their estimates."""
         label, sure = found["label"].copy(), found["sure"].copy()
@@ -415,14 +410,12 @@ class RecordEncoding(Encoding):
 
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
         """Return how far each worker is from the truths in each field: ``fault.year``."""
-        sums = add(self.kernels.field_losses, weights)
-        answers = {number: sums.get(f"answers {number}") for number in range(len(self.parts))}
-        return {
-            f"mean_error.{name}": unknown(len(weights))
-            if (given := answers[number]) is None
-            else np.divide(sums[f"distance {number}"], given, out=unknown(len(weights)), where=given > 0)
-            for number, (name, _) in enumerate(self.encodings)
-        }
+        sums, none = add(self.kernels.field_losses, weights), np.zeros(len(weights))
+        columns = {}
+        for number, name in enumerate(self.domain.field_names):
+            distance, answers = (sums.get(f"{what} {number}", none) for what in ("distance", "answers"))
+            columns[f"mean_error.{name}"] = np.divide(distance, answers, out=unknown(len(none)), where=answers > 0)
+        return columns
 
     def count(self, block: Block) -> dict[str, Floats]:
         """Count, per worker and field, the answers."""
@@ -431,7 +424,7 @@ class RecordEncoding(Encoding):
 
     def join(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
         """Join the labels of all fields; ``find`` returns the results in the block of a field."""
-        return describe_decision(*decide_fields(block, find))
+        return decide_fields(block, find).columns()
 
 
 def _write_one(label: Any) -> str:

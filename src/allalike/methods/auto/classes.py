@@ -45,7 +45,7 @@ from allalike.methods.auto.confusion_matrices import (
     solve,
     strength_of,
 )
-from allalike.methods.auto.copy_groups import collapse, collapse_with, find_error_correlation
+from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
 from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
     from allalike.methods.auto.gold_calibration import Learned
     from allalike.methods.auto.screening import Screening
+    from allalike.methods.fit import Decide
 
 MAX_CLASSES = 20
 VOTE, KNOWS, MATRICES = "majority vote", "knows or guesses", "confusion matrices"
@@ -101,11 +102,16 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     report("choosing")
     model = choose_model(whole, disparity, sample_answers, camps=screening.camps)
     params = tuple(each[groups.number] for each in model.params)
-    how: dict[str, Any] = {"model": model.name, "k": k, "number": groups.number if groups.has_copies else None}
-    known = None
+    how: dict[str, Any] = {"model": model.name, "k": k, "known": None}
     if use_gold and run.n_gold:
-        known = learn(whole, partial(_estimate_without_gold, params=params, model=model.name, k=k))
-    how["known"] = known
+        how["known"] = learn(whole, partial(_estimate_without_gold, params=model.params, model=model.name, k=k))
+    known = how["known"]
+
+    def once(kernel: Decide) -> Decide:
+        """Let each copy group count once per task."""
+        collapsed = partial(decide_collapsed, number=groups.number, encoding=run.encoding, decide=kernel)
+        return collapsed if groups.has_copies else kernel
+
     report("weighing")
     sample, screened = take_sample(whole), screening.signal is not None
     uncertainty = estimate_class_errors(whole, sample, use_gold=use_gold, ranks=screened).take(groups.number)
@@ -122,9 +128,9 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
         weight=normalise(weight),
         error_rate=error_rate,
         confusion=None if model.confusion is None else model.confusion[groups.number],
-        decide=partial(decide, ties=run.ties, correlation=None, **how),
+        decide=once(partial(decide, ties=run.ties, correlation=None, **how)),
         parameters=params,
-        probabilities=partial(probabilities, **how),
+        probabilities=once(partial(probabilities, **how)),
         notes=notes,
     )
     if screening.signal is None:
@@ -134,17 +140,17 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     confidence: dict[str, Any] = {"estimated_from": "model" if calibration is None else "gold"}
     confidence |= {} if correlation is None else {"error_correlation": correlation}
     if calibration is not None:
-        listed = sample.collect(partial(_list_confidence, how={**how, "number": None}), *model.params)["confidence"]
+        listed = sample.collect(partial(_list_confidence, **how), *model.params)["confidence"]
         uncertainty = replace(uncertainty, share_se=calibration.share_error(listed))
     return replace(
         fit,
-        decide=partial(decide, ties=run.ties, correlation=correlation, **how),
+        decide=once(partial(decide, ties=run.ties, correlation=correlation, **how)),
         copy_groups=groups,
         uncertainty=replace(
             uncertainty,
             **screening.signal._asdict(),
             confidence=confidence,
-            expect=partial(_expect_accuracy, params=params, how=how),
+            expect=partial(_expect_accuracy, params=params, listed=once(partial(_list_confidence, **how))),
         ),
     )
 
@@ -265,25 +271,14 @@ def _know_half(run: MemoryRun) -> Floats:
 # Labels ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    """Of a block without copies: the table that decides, that of the probabilities, and the block."""
-
-    decides: Floats
-    probability: Floats
-    block: Block
-
-
 def _estimate_without_gold(block: Block, *, params: tuple[Floats, ...], model: str, k: int) -> Floats:
-    return estimate(block, params, model=model, k=k, number=None, known=None).probability
+    return estimate(block, params, model=model, k=k, known=None)[1]
 
 
 def estimate(
-    block: Block, params: tuple[Floats, ...], *, model: str, k: int, number: Array | None, known: Learned | None
-) -> _Estimate:
-    """Return the probabilities of the classes of each task."""
-    if number is not None:
-        block, params = collapse_with(block, number, params)  # type: ignore[assignment]
+    block: Block, params: tuple[Floats, ...], *, model: str, k: int, known: Learned | None
+) -> tuple[Floats, Floats]:
+    """Return the scores by which the class of each task is decided, and the probabilities of the classes."""
     share = vote_shares(block, params[0] if model == VOTE else np.ones(block.n_workers), k=k)
     if model == VOTE:
         belief = share
@@ -297,9 +292,9 @@ def estimate(
     confidence = lower_confidence(belief[rows, label], share[rows, label])
     table = set_confidence((belief + share) / 2, label, confidence)
     if known is None:
-        return _Estimate(belief, table, block)
+        return belief, table
     table = known.apply(block, table)
-    return _Estimate(table, table, block)
+    return table, table
 
 
 def decide(
@@ -312,28 +307,24 @@ def decide(
     **how: Any,
 ) -> dict[str, Array]:
     """Return the most probable class; its confidence is the probability that it is right."""
-    found = estimate(block, params, **how)
-    label = take_most_probable(block, found.decides, ties)
-    confidence = found.probability[np.arange(block.n_tasks), label["label"]]
-    effective = {}
-    if correlation is not None:
-        n = found.block.sizes.astype(np.float64)
-        effective["voices"] = np.maximum(n / (1 + np.maximum(n - 1, 0.0) * correlation), 1.0)
-    gain = expect_gains(found.probability, np.full(block.n_tasks, np.log(3.0 * (how["k"] - 1))))
+    decides, table = estimate(block, params, **how)
+    label = take_most_probable(block, decides, ties)
+    confidence = table[np.arange(block.n_tasks), label["label"]]
+    effective = {} if correlation is None else {"voices": count_effective_voices(block, correlation)}
+    gain = expect_gains(table, np.full(block.n_tasks, np.log(3.0 * (how["k"] - 1))))
     return {**label, "confidence": confidence, "gain": gain, **effective}
 
 
 def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, **how: Any) -> dict[str, Array]:
     """Return the probability of each class."""
-    return {"probability": estimate(block, params, **how).probability}
+    return {"probability": estimate(block, params, **how)[1]}
 
 
-def _expect_accuracy(run: Run, *, params: tuple[Floats, ...], how: dict[str, Any]) -> float:
+def _expect_accuracy(run: Run, *, params: tuple[Floats, ...], listed: Decide) -> float:
     """Return the expected share of right labels: their mean confidence."""
-    table = run.collect(partial(_list_confidence, how=how), *params)["confidence"]
-    return float(table.mean())
+    return float(run.collect(listed, *params)["confidence"].mean())
 
 
-def _list_confidence(block: Block, *params: Floats, how: dict[str, Any]) -> dict[str, Array]:
-    found = estimate(block, params, **how)
-    return {"confidence": found.probability[np.arange(block.n_tasks), found.decides.argmax(axis=1)]}
+def _list_confidence(block: Block, *params: Floats, **how: Any) -> dict[str, Array]:
+    decides, table = estimate(block, params, **how)
+    return {"confidence": table[np.arange(block.n_tasks), decides.argmax(axis=1)]}

@@ -34,7 +34,7 @@ estimated. So the number of copies changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,7 +54,7 @@ from allalike.methods.fit import CopyGroup, CopyGroups
 from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding, Kernels
@@ -81,18 +81,7 @@ _LEAST_ERROR = 0.01  # no error rate is closer to 0 or 1
 
 
 def find_copies(run: Run) -> CopyGroups | None:
-    """Detect the copy groups among answers with classes or levels; None if pairs are too many for the memory.
-
-    >>> import allalike
-    >>> rng = np.random.default_rng(1)
-    >>> truth = rng.integers(4, size=100)
-    >>> labels = np.where(rng.random((8, 100)) < 0.6, truth, rng.integers(4, size=(8, 100)))
-    >>> labels[7] = np.where(rng.random(100) < 0.95, labels[6], labels[7])
-    >>> rows = [(worker, task, int(label)) for (worker, task), label in np.ndenumerate(labels)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical"))
-    >>> [group.members for group in find_copies(run).groups]
-    [(6, 7)]
-    """
+    """Detect the copy groups among answers with classes or levels; None if pairs are too many for the memory."""
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
     if n < _MIN_COUNTED or encoding.n_labels < 2:
@@ -109,20 +98,6 @@ def find_copies(run: Run) -> CopyGroups | None:
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
     number = _find_near(collapsed, pairs)[exact] if enough else exact
     return CopyGroups(number, _describe(run, number, pairs), find_parts(run))
-
-
-def _are_open(encoding: Encoding) -> bool:
-    return not encoding.nominal and encoding.n_classes is None
-
-
-def _number_answers(block: Block, kernels: Kernels) -> Array:
-    """Number the answers of a block whose labels are open, such that equal ones have the same number."""
-    if AnswerHashes in block:
-        codes: Array = block[AnswerHashes].hashes
-    else:
-        codes = kernels.restore_answers(block, np.arange(len(block.label)))
-    axis = 0 if codes.ndim > 1 else None
-    return np.unique(codes, axis=axis, return_inverse=True)[1].reshape(len(codes))
 
 
 def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:
@@ -189,11 +164,7 @@ def _compare_pairs(run: Run) -> _Pairs | None:
 
 
 def _least_chance(differing: Floats, common: Floats, expected: Floats) -> Floats:
-    """Bound the probability of at most so many disagreements from below (Ash, Information Theory, 1965, lemma 4.7.2).
-
-    >>> _least_chance(np.array([0.0, 2.0]), np.array([10.0, 10.0]), np.array([0.5, 0.5])).round(4).tolist()
-    [0.001, 0.0407]
-    """
+    """Bound the probability of at most so many disagreements from below (Ash, Information Theory, 1965, p. 115)."""
     common = np.maximum(common, 1.0)
     share = differing / common
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -273,8 +244,7 @@ def _join_similar(lefts: list[int], rights: list[int], n: int) -> Workers:
 # Joint errors ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class JointErrors:
+class JointErrors(NamedTuple):
     """Sums over tasks of what the members of a group say together."""
 
     clear: float
@@ -370,11 +340,7 @@ def collapse(run: Run, groups: CopyGroups) -> Run:
     """Return a run in which each group answers as its first worker, and once per task."""
     if not groups.has_copies:
         return run
-    return _change(run, partial(collapse_and_prepare, number=groups.number, encoding=run.encoding))
-
-
-def _change(run: Run, change: Callable[[Block], Block]) -> Run:
-    changed = run.map(change)
+    changed = run.map(partial(_collapse_and_prepare, number=groups.number, encoding=run.encoding))
     return replace(changed, answer_counts=changed.sum(_count_answers)["answers"].astype(np.int64))
 
 
@@ -382,38 +348,26 @@ def _count_answers(block: Block) -> dict[str, Floats]:
     return {"answers": block.per_worker(np.ones(len(block.worker)))}
 
 
-def collapse_and_prepare(block: Block, *, number: Workers, encoding: Encoding) -> Block:
+def _collapse_and_prepare(block: Block, *, number: Workers, encoding: Encoding) -> Block:
     """Return a block in which each group gives one label, prepared for the kernels."""
-    if not _are_open(encoding):
+    if encoding.nominal or encoding.n_classes is not None:
         return encoding.prepare(collapse_block(block, number))
     kernels = encoding.kernels
-    plain = replace(
-        block,
-        label=kernels.restore_answers(block, np.arange(len(block.label))),
-        gold_label=kernels.restore_gold(block),
-        prepared={},
-    )
-    return encoding.prepare(collapse_block(plain, number, _number_answers(block, kernels)))
+    label = kernels.restore_answers(block, np.arange(len(block.label)))
+    codes = block[AnswerHashes].hashes if AnswerHashes in block else label
+    codes = np.unique(codes, axis=0 if codes.ndim > 1 else None, return_inverse=True)[1].reshape(len(codes))
+    plain = replace(block, label=label, gold_label=kernels.restore_gold(block), prepared={})
+    return encoding.prepare(collapse_block(plain, number, codes))
 
 
 def decide_collapsed(
     block: Block, *params: Floats, number: Workers, encoding: Encoding, decide: Callable[..., dict[str, Array]]
 ) -> dict[str, Array]:
     """Estimate labels from answers of which each group gives one per task."""
-    params = tuple(_of_groups(block, number, params))
-    return decide(collapse_and_prepare(block, number=number, encoding=encoding), *params)
-
-
-def collapse_with(block: Block, number: Workers, params: Sequence[Floats]) -> tuple[Block, Sequence[Floats]]:
-    """Return a block collapsed, and parameters of its workers, which are the same for all members of a group."""
-    return collapse_block(block, number), _of_groups(block, number, params)
-
-
-def _of_groups(block: Block, number: Workers, params: Sequence[Floats]) -> Sequence[Floats]:
-    if isinstance(block.workers, slice):
-        return params
-    first = np.unique(number[block.workers], return_index=True)[1]
-    return [param[first] for param in params]
+    if not isinstance(block.workers, slice):
+        first = np.unique(number[block.workers], return_index=True)[1]
+        params = tuple(each[first] for each in params)
+    return decide(_collapse_and_prepare(block, number=number, encoding=encoding), *params)
 
 
 def collapse_block(block: Block, number: Workers, codes: Array | None = None) -> Block:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,7 @@ from allalike.readers.column_names import (
     pick_columns,
     rate_name,
 )
-from allalike.readers.inference.matrices import find_matrix
-from allalike.readers.inference.samples import TableSample
+from allalike.readers.inference.samples import TableSample, find_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -110,7 +110,7 @@ def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) ->
 def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
     """Return the columns that names suggest unless their content is impossible, else the best candidate; or ask."""
     by_name: dict[str, str] = {}
-    unclear, structure = "", 0.0
+    unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
         by_name = pick_columns(table.names, known, table.where)[0]
     except ColumnError as error:
@@ -120,62 +120,20 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
             named = TableSample(table.sample(SAMPLE_ROWS, list(by_name.values())), na)
             whole = named.n_rows < SAMPLE_ROWS
             structure = rate_structure(named, by_name, whole=whole, known=known) if named.n_rows >= _MIN_ROWS else 1.0
-        if structure >= _TRUSTED:
+        if structure >= _TRUSTED or (by_name and not contents.beat(by_name, structure)):
             return by_name
-        sample = _take_sample(table, na)
+        best = next(iter(contents.candidates), None)
     except InputError:  # reading reports it, unless it is in a column that is not needed
         if by_name:
             return by_name
         raise
-    candidates = rank_columns(sample, known)
-    if by_name and not (candidates and _beats(candidates[0], by_name, structure)):
-        return by_name
-    ways, what = _find_shapes(table, sample, known, candidates)
-    if ways:
-        raise _ask(table, sample, known, candidates, what=what, ways=ways)
-    if not candidates or candidates[0].content < _TRUSTED:
-        raise _ask_paths(table, known) or _ask(table, sample, known, candidates, what="" if candidates else unclear)
-    if why := _find_doubt(sample, known, by_name, candidates):
-        raise _ask(table, sample, known, candidates, why)
-    return candidates[0].columns
-
-
-def _beats(best: Candidate, by_name: Mapping[str, str], structure: float) -> bool:
-    """Return whether a candidate is so much better than what names suggest that they cannot be right."""
-    fits = all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
-    return fits and best.structure >= max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE)
-
-
-def _take_sample(table: Source, na: frozenset[str]) -> TableSample:
-    """Return a sample of all columns, of fewer rows if there are many."""
-    rows = max(_MIN_SAMPLE_ROWS, _SAMPLE_CELLS // max(len(table.names), 1))
-    return TableSample(table.sample(min(SAMPLE_ROWS, rows)), na)
-
-
-def _find_doubt(
-    sample: TableSample, known: Mapping[str, str], by_name: Mapping[str, str], candidates: Sequence[Candidate]
-) -> str:
-    """Return why the best candidate is uncertain; nothing if it is certain."""
-    best, columns = candidates[0], candidates[0].columns
-    lead = rate_agreement(sample, columns["label"], columns["task"])
-    lead -= rate_agreement(sample, columns["label"], columns["worker"])
-    fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
-    sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
-    turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
-    near = [each for each in candidates[1:] if each.score > best.score - _CLEAR_LEAD and not best.is_like(each, sample)]
-    for rival in (each.columns for each in near if not sure or each.columns != turned):
-        role = next(role for role, name in columns.items() if name != rival[role])
-        return f"The {role} may be {columns[role]!r} or {rival[role]!r}."
-    rates = {role: rate_name(name, role) for role, name in columns.items()}
-    odd = [name for role, name in columns.items() if role not in known and rates[role] < 0]
-    others = {role: by_name[role] for role, name in columns.items() if name != by_name.get(role, name)}
-    if odd := [*odd, *(name for role, name in others.items() if rates[role] < _INFORMATIVE_NAME)]:
-        return f"The name {odd[0]!r} suggests something else than its content."
-    if sum(role in known or rate >= _INFORMATIVE_NAME for role, rate in rates.items()) >= 2:
-        return ""
-    if len(sample.names) > len(SYNONYMS):
-        return "Their names do not show it, and what they contain may mean something else."
-    return "" if sure else "Worker and task may be the other way round."
+    if question := contents.ask_shape():
+        raise question
+    if best is None or best.content < _TRUSTED:
+        raise _ask_paths(table, known) or contents.ask(what="" if best else unclear)
+    if why := contents.find_doubt(by_name):
+        raise contents.ask(why)
+    return best.columns
 
 
 # One ranker by content
@@ -322,49 +280,113 @@ def _rate_names(columns: Mapping[str, str]) -> float:
 # One question
 
 
+@dataclass(frozen=True)
+class _Contents:
+    """What the columns of a table contain, and which of them may be worker, task and label beside those known."""
+
+    table: Source
+    known: Mapping[str, str] = field(default_factory=dict)
+    na: frozenset[str] = frozenset()
+
+    @cached_property
+    def sample(self) -> TableSample:
+        """Some rows of all columns, fewer if there are many."""
+        rows = max(_MIN_SAMPLE_ROWS, _SAMPLE_CELLS // max(len(self.table.names), 1))
+        return TableSample(self.table.sample(min(SAMPLE_ROWS, rows)), self.na)
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        """Columns that may be worker, task and label, the best first."""
+        return rank_columns(self.sample, self.known)
+
+    def beat(self, by_name: Mapping[str, str], structure: float) -> bool:
+        """Return whether the best candidate is so much better than what names suggest that they cannot be right."""
+        best = next(iter(self.candidates), None)
+        if best is None or best.structure < max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE):
+            return False
+        return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
+
+    def find_doubt(self, by_name: Mapping[str, str]) -> str:
+        """Return why the best candidate is uncertain; nothing if it is certain."""
+        sample, best = self.sample, self.candidates[0]
+        columns = best.columns
+        lead = rate_agreement(sample, columns["label"], columns["task"])
+        lead -= rate_agreement(sample, columns["label"], columns["worker"])
+        fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
+        sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
+        turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
+        near = [each for each in self.candidates[1:] if each.score > best.score - _CLEAR_LEAD]
+        for rival in (each.columns for each in near if not best.is_like(each, sample)):
+            if not sure or rival != turned:
+                role = next(role for role, name in columns.items() if name != rival[role])
+                return f"The {role} may be {columns[role]!r} or {rival[role]!r}."
+        rates = {role: rate_name(name, role) for role, name in columns.items()}
+        odd = [name for role, name in columns.items() if role not in self.known and rates[role] < 0]
+        others = {role: by_name[role] for role, name in columns.items() if name != by_name.get(role, name)}
+        if odd := [*odd, *(name for role, name in others.items() if rates[role] < _INFORMATIVE_NAME)]:
+            return f"The name {odd[0]!r} suggests something else than its content."
+        if sum(role in self.known or rate >= _INFORMATIVE_NAME for role, rate in rates.items()) >= 2:
+            return ""
+        if len(sample.names) > len(SYNONYMS):
+            return "Their names do not show it, and what they contain may mean something else."
+        return "" if sure else "Worker and task may be the other way round."
+
+    def ask(
+        self, why: str = "None of them fits well.", *, what: str = "", ways: Sequence[Proposal] = ()
+    ) -> ColumnError:
+        """Return the question for columns: proposed are other ways to read, candidates, or columns in any order."""
+        names, listed = self.table.names, f" Columns: {list_names(self.table.names)}."
+        proposals = [*ways, *self.propose()] or _propose_in_any_order(names, self.known)
+        unclear = f"Cannot tell which columns of {name_within(self.table.where)} contain worker, task and label. {why}"
+        what = what + listed * bool(ways) or unclear + listed
+        if len(names) < len(SYNONYMS):
+            number = "is 1" if len(names) == 1 else f"are {len(names)}"
+            what += f" Answers need three columns, and there {number}."
+        return ColumnError(what, lines=[*_show_rows(self.sample), *([] if proposals else EXAMPLE)], proposals=proposals)
+
+    def propose(self) -> list[Proposal]:
+        """Propose the best candidates that differ."""
+        best: list[Candidate] = []
+        for each in self.candidates:
+            near = each.score > self.candidates[0].score - _MAX_BEHIND and len(best) < _MAX_PROPOSED
+            if not best or (near and not any(each.is_like(other, self.sample) for other in best)):
+                best.append(each)
+        chosen = [{role: name for role, name in each.columns.items() if role not in self.table.roles} for each in best]
+        return [Proposal({"columns": own}, score=each.score) for own, each in zip(chosen, best, strict=True)]
+
+    def ask_shape(self, *, any_matrix: bool = False) -> ColumnError | None:
+        """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so.
+
+        ``any_matrix`` includes those beside which other columns may be worker and task.
+        """
+        known, where, ways, what = self.known, self.table.where, [], ""
+        matrix = find_matrix(self.sample) if "label" not in known and len(known) < 2 else None
+        if matrix and self.candidates:  # two similar columns are weak evidence
+            best = self.candidates[0]
+            good = best.content >= _TRUSTED and (known or len(matrix.cells) == 2)
+            apart = {best.columns["worker"], best.columns["task"]}.isdisjoint(matrix.cells)
+            matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
+        if matrix:
+            rows, named = (f"{next(iter(known))}s", True) if known else (matrix.rows, matrix.named)
+            what = f"{where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+            what += f" {rows.removesuffix('s') if named else 'task, or one per worker'}."
+            cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
+            scores = {rows: 0.6 if named else 0.3, "workers" if rows == "tasks" else "tasks": -0.7 if named else 0.3}
+            ways = [Proposal({"wide": rows, **cells}, score=score) for rows, score in scores.items()]
+        if "worker" not in known and (task := _find_task_of_files(self.table)):
+            ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
+            what = f"{where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
+            what += " worker's."
+        return self.ask(what=what, ways=ways) if ways else None
+
+
 def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Proposal]:
     """Return the roles and shapes that a table may have by its content, whatever it was read as."""
     if table.roles:
         return []
-    sample = _take_sample(table, na)
-    candidates = rank_columns(sample, {})
-    ways, _ = _find_shapes(table, sample, {}, candidates, any_matrix=True)
-    return [*ways, *_propose_candidates(table, sample, candidates)]
-
-
-def _find_shapes(
-    table: Source,
-    sample: TableSample,
-    known: Mapping[str, str],
-    candidates: Sequence[Candidate],
-    *,
-    any_matrix: bool = False,
-) -> tuple[list[Proposal], str]:
-    """Propose to read a table as a matrix, or each file as the answers of a worker, if it looks so; and describe it.
-
-    ``any_matrix`` includes those beside which other columns may be worker and task.
-    """
-    ways, what = [], ""
-    matrix = find_matrix(sample) if "label" not in known and len(known) < 2 else None
-    if matrix and candidates:  # two similar columns are weak evidence
-        good = candidates[0].content >= _TRUSTED and (known or len(matrix.cells) == 2)
-        apart = {candidates[0].columns[role] for role in ("worker", "task")}.isdisjoint(matrix.cells)
-        matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
-    if matrix and known:
-        matrix = replace(matrix, rows=f"{next(iter(known))}s", named=True)
-    if matrix:
-        row = matrix.rows.removesuffix("s") if matrix.named else "task, or one per worker"
-        what = f"{table.where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
-        what += f" {row}. Columns: {list_names(table.names)}."
-        cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
-        scores = {matrix.rows: 0.6 if matrix.named else 0.3}
-        scores["workers" if matrix.rows == "tasks" else "tasks"] = -0.7 if matrix.named else 0.3
-        ways = [Proposal({"wide": rows, **cells}, score=score) for rows, score in scores.items()]
-    if "worker" not in known and (task := _find_task_of_files(table)):
-        ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
-        what = f"{table.where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
-        what += f" worker's. Columns: {list_names(table.names)}."
-    return ways, what
+    contents = _Contents(table, na=na)
+    question = contents.ask_shape(any_matrix=True)
+    return list(question.proposals) if question else contents.propose()
 
 
 def _find_task_of_files(table: Source) -> str:
@@ -376,39 +398,6 @@ def _find_task_of_files(table: Source) -> str:
         if once and 2 * sum(count > 1 for count in counts.values()) > len(counts):
             return name
     return ""
-
-
-def _ask(
-    table: Source,
-    sample: TableSample,
-    known: Mapping[str, str],
-    candidates: Sequence[Candidate],
-    why: str = "None of them fits well.",
-    *,
-    what: str = "",
-    ways: Sequence[Proposal] = (),
-) -> ColumnError:
-    """Return the question for columns: proposed are other ways to read, candidates, or columns in any order."""
-    proposals = [*ways, *_propose_candidates(table, sample, candidates)]
-    proposals = proposals or _propose_in_any_order(table.names, known)
-    if not what:
-        what = f"Cannot tell which columns of {name_within(table.where)} contain worker, task and label. {why}"
-        what += f" Columns: {list_names(table.names)}."
-    if len(table.names) < len(SYNONYMS):
-        number = "is 1" if len(table.names) == 1 else f"are {len(table.names)}"
-        what += f" Answers need three columns, and there {number}."
-    return ColumnError(what, lines=[*_show_rows(sample), *([] if proposals else EXAMPLE)], proposals=proposals)
-
-
-def _propose_candidates(table: Source, sample: TableSample, candidates: Sequence[Candidate]) -> list[Proposal]:
-    """Propose the best candidates that differ."""
-    best: list[Candidate] = []
-    for candidate in candidates:
-        near = candidate.score > candidates[0].score - _MAX_BEHIND and len(best) < _MAX_PROPOSED
-        if not best or (near and not any(candidate.is_like(other, sample) for other in best)):
-            best.append(candidate)
-    chosen = [{role: name for role, name in each.columns.items() if role not in table.roles} for each in best]
-    return [Proposal({"columns": own}, score=each.score) for own, each in zip(chosen, best, strict=True)]
 
 
 def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
@@ -428,18 +417,14 @@ def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     """Return the question that proposes paths into nested records, for the list with the best candidate."""
     from allalike.readers.formats.json_files import expand_records, list_paths
 
-    best, question = None, None
     records = table.records() if table.records else []
+    found = []
     for paths in list_paths(records):
-        if {*paths} <= {*table.names}:
-            continue
-        inner = expand_records(records, list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS], table.where)
-        sample = _take_sample(inner, frozenset())
-        candidates = rank_columns(sample, known)
-        if question is None or (candidates and (best is None or best <= candidates[0].score)):
-            best = candidates[0].score if candidates else None
-            question = _ask(inner, sample, known, candidates, "Its records are nested.")
-    return question
+        if not {*paths} <= {*table.names}:
+            asked = list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS]
+            found.append(_Contents(expand_records(records, asked, table.where), known))
+    best = max(found, key=lambda each: each.candidates[0].score if each.candidates else UNLIKELY, default=None)
+    return best.ask("Its records are nested.") if best else None
 
 
 def _show_rows(sample: TableSample) -> list[str]:

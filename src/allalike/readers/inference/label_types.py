@@ -121,7 +121,7 @@ def guess_domain(
     if labels.kind in ("whole", "number") or (labels.kind == "text" and labels.looks_numeric()):
         return guess_numbers(labels, answers, sample)
     if labels.kind == "truth value":
-        return DOMAINS["categorical"]()
+        return _make("categorical")
     for recognise in _TEXTS if labels.kind == "text" else _OBJECTS:
         if (domain := recognise(found)) is not None:
             return domain
@@ -142,19 +142,18 @@ def _propose(*domains: Domain | str) -> list[Proposal]:
 
 def _are_records(labels: _Labels) -> bool:
     """Return whether all labels are mappings that are not masks, or strings that are JSON objects."""
-    if labels.column.kind == "object":
-        return all(isinstance(value, Mapping) and not _is_mask(value) for value in labels.column.data)
-    return labels.column.kind == "text" and all(map(_is_json_object, labels.values))
-
-
-def _is_json_object(value: Any) -> bool:
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+    text = labels.column.kind == "text"
+    if labels.column.kind != "object" and not (text and all(_begins(value, "{") for value in labels.values)):
         return False
     try:
-        content = parse_json(value)
+        values = map(parse_json, labels.values) if text else labels.column.data
+        return all(isinstance(value, Mapping) and not _is_mask(value) for value in values)
     except json.JSONDecodeError:
         return False
-    return isinstance(content, dict) and not _is_mask(content)
+
+
+def _begins(value: Any, mark: str) -> bool:
+    return isinstance(value, str) and value.lstrip().startswith(mark)
 
 
 def _is_mask(value: Any) -> bool:
@@ -172,14 +171,13 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
     values: list[Any] = []
     tasks: list[Any] = []
     n_tasks = 0
-    for column, numbers in labels.parts:
-        values += _list_values(column)
+    for column, numbers in labels.parts or [(labels.column, np.arange(len(labels.column), dtype=np.int32))]:
+        codes, distinct = column.parsed(lambda value: value)
+        values += [distinct[code] for code in codes]
         tasks.append(numbers + np.int32(n_tasks))
         n_tasks += int(numbers.max(initial=-1)) + 1
         if len(values) >= SAMPLE_ROWS:
             break
-    if not values:
-        values, tasks = _list_values(labels.column), [np.arange(len(labels.column), dtype=np.int32)]
     task = np.concatenate(tasks)
 
     def guess(column: Column, rows: Codes) -> Domain:
@@ -189,18 +187,21 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
     return closed
 
 
-def _list_values(column: Column) -> list[Any]:
-    codes, values = column.parsed(lambda value: value)
-    return [values[code] for code in codes]
-
-
 # Numbers, dates and times
 
 
-def _refuse_bytes(labels: _Labels) -> None:
-    first = labels.values[0]
+def _read_patterns(labels: _Labels) -> Domain | None:
+    """Refuse bytes, and times of day, which lie on a circle; read pairs of places, by which words are aligned."""
+    first, texts = labels.values[0], labels.texts
     if isinstance(first, bytes):
         raise LabelError(f"The labels are bytes, such as {first!r}. Write them as text.", domain="categorical")
+    if all(map(_TIME.fullmatch, texts)):
+        raise LabelError(
+            f"The labels are times of day, such as {first!r}. Take another column as the label; or if they are the"
+            f" answers, write them as hours, 23:50 as 23.83, and say domain='circular(period=24)'. {OR_CLASSES}"
+        )
+    several = any(" " in text for text in texts) and all(map(_ALIGNMENT.fullmatch, texts))
+    return _make("set", separator=" ") if several else None
 
 
 def _read_numbers(labels: _Labels) -> Domain | None:
@@ -210,9 +211,8 @@ def _read_numbers(labels: _Labels) -> Domain | None:
     form = find_number_form(labels.texts)
     if form is None:
         return None
-    domain = _make("real", form=str(form))
     if form.unit:
-        return domain
+        return _make("real", form=str(form))
 
     def convert() -> tuple[Column, Codes]:
         assert labels.sample is not None
@@ -224,7 +224,7 @@ def _read_numbers(labels: _Labels) -> Domain | None:
     whole = pc.round(numbers)
     numbers = whole.cast(pa.int64()) if len(numbers) and pc.all(pc.equal(whole, numbers)).as_py() else numbers
     guessed = guess_numbers(Column("label", numbers), labels.answers, labels.sample and convert)
-    return domain if guessed.name == "real" else DOMAINS["categorical"]()
+    return _make("real", form=str(form)) if guessed.name == "real" else _make("categorical")
 
 
 def _read_dates(labels: _Labels) -> Domain | None:
@@ -269,13 +269,12 @@ def _are_dates(texts: Sequence[str], form: str) -> bool:
 
 def _read_moments(labels: _Labels) -> Domain | None:
     """Read dates and times by their type, or in ISO 8601."""
-    if labels.column.kind == "text":
-        dates = all(map(is_moment, labels.values))
-    elif isinstance(data := labels.column.data, list):
-        dates = all(isinstance(value, date) for value in data)
+    data = labels.values if labels.column.kind == "text" else labels.column.data
+    if isinstance(data, list):
+        dates = all(is_moment(value) if isinstance(value, str) else isinstance(value, date) for value in data)
     else:
         dates = pa.types.is_date(data.type) or pa.types.is_timestamp(data.type)
-    return _take_dates(labels, DOMAINS["date"]()) if dates else None
+    return _take_dates(labels, _make("date")) if dates else None
 
 
 def _take_dates(labels: _Labels, domain: Domain) -> Domain:
@@ -290,33 +289,17 @@ def _take_dates(labels: _Labels, domain: Domain) -> Domain:
     )
 
 
-def _refuse_times(labels: _Labels) -> None:
-    """Stop at times of day: they are times of answers, or lie on a circle."""
-    if all(map(_TIME.fullmatch, labels.texts)):
-        raise LabelError(
-            f"The labels are times of day, such as {labels.texts[0]!r}. Take another column as the label; or if they"
-            " are the answers, write them as hours, 23:50 as 23.83, and say domain='circular(period=24)'."
-            f" {OR_CLASSES}"
-        )
-
-
 # Items, levels and objects
-
-
-def _read_alignments(labels: _Labels) -> Domain | None:
-    """Read lists of pairs of places, such as ``0-0 1-6``, by which words are aligned."""
-    several = any(" " in text for text in labels.texts) and all(map(_ALIGNMENT.fullmatch, labels.texts))
-    return _make("set", separator=" ") if several else None
 
 
 def _read_items(labels: _Labels) -> Domain | None:
     """Read items with a separator: rankings if each has all items of its task, sets if items combine."""
     texts = labels.texts
-    separator = next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), None)
-    if separator is None or any(map(_LISTED.search, texts[:_FIRST])) or any(map(_THOUSANDS.search, texts)):
+    separator = next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "")
+    if not separator or any(map(_LISTED.search, texts[:_FIRST])) or any(map(_THOUSANDS.search, texts)):
         return None
     lists = [split_items(text, separator) for text in texts]
-    if not all(map(_are_items, lists)):
+    if not all(items and all(map(_is_short, items)) and len({*items}) == len(items) for items in lists):
         return None
     several = [items for items in lists if len(items) > 1]
     if len(several) == len(lists) > len({frozenset(items) for items in lists}):
@@ -341,10 +324,8 @@ def _read_items(labels: _Labels) -> Domain | None:
     )
 
 
-def _are_items(items: Sequence[str]) -> bool:
-    """Return whether the pieces of a text may be items: different and short."""
-    short = all(len(item) <= _MAX_ITEM_CHARACTERS and len(item.split()) <= _MAX_ITEM_WORDS for item in items)
-    return bool(items) and short and len(set(items)) == len(items)
+def _is_short(item: str) -> bool:
+    return len(item) <= _MAX_ITEM_CHARACTERS and len(item.split()) <= _MAX_ITEM_WORDS
 
 
 def _order_the_same(labels: _Labels, ranking: Any) -> bool:
@@ -387,14 +368,14 @@ def _read_words(labels: _Labels) -> Domain | None:
 def _read_written_objects(labels: _Labels) -> Domain | None:
     """Read lists of objects in JSON, or tags separated by blanks."""
     texts = labels.values
-    if all(text.lstrip().startswith("[") for text in texts[:MAX_CLASSES]):
+    if all(_begins(text, "[") for text in texts[:MAX_CLASSES]):
         try:
             return _find_objects([json_list(text) for text in texts])
         except ValueError:
             return None
     tags = [text.split() for text in texts] if are_tags(texts[0].split()) else []
     several = any(len(each) > 1 for each in tags)
-    return DOMAINS["spans"]() if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
+    return _make("spans") if several and all(map(are_tags, tags)) and any("-" in text for text in texts) else None
 
 
 def _has_ends(item: Any, kind: Any) -> bool:
@@ -419,50 +400,43 @@ _ITEMS: dict[str, Callable[[Any], bool]] = {
 def _read_objects(labels: _Labels) -> Domain | None:
     """Read objects by their type, and lists of boxes, spans or points; refuse other regions."""
     values = labels.column.data
-    for name, test in _TYPES.items():
-        if all(map(test, values)):
-            return DOMAINS[name]()
-    domain = _find_objects(values)
-    if domain is not None or not all(isinstance(value, list) for value in values):
-        return domain
+    name = next((name for name, test in _TYPES.items() if all(map(test, values))), "")
+    if name or not all(isinstance(value, list) for value in values):
+        return _make(name) if name else None
     items = [item for value in values for item in value]
-    if items and all(_has_ends(item, int | float) for item in items):
+    regions = [item for item in items if isinstance(item, dict) or _has_ends(item, int | float)]
+    if (domain := _find_objects(values)) is not None or not items or len(regions) < len(items):
+        return domain
+    if not any(isinstance(item, dict) for item in items):
         raise LabelError(
             f"{labels.where}: spans such as {items[0]} need whole numbers: write milliseconds, not seconds."
         )
-    if items and all(isinstance(item, dict) or _has_ends(item, int | float) for item in items):
-        raise LabelError(
-            f"{labels.where}: the labels are regions or objects that are not weighed, such as {str(items[0])[:60]}."
-            " Compare them by a distance of your own (domain 'custom' in Python), or read another question of the file."
-        )
-    return None
+    raise LabelError(
+        f"{labels.where}: the labels are regions or objects that are not weighed, such as {str(items[0])[:60]}."
+        " Compare them by a distance of your own (domain 'custom' in Python), or read another question of the file."
+    )
 
 
 def _find_objects(values: Any) -> Domain | None:
     """Return the domain of labels that all are lists of the same kind of object, or of tags of tokens."""
-    if not all(isinstance(value, list) for value in values):
-        return None
     items = [item for value in values for item in value]
     if are_tags(items):
-        return DOMAINS["spans"]() if any("-" in tag for tag in items) else None
-    return next((DOMAINS[name]() for name, test in _ITEMS.items() if items and all(map(test, items))), None)
+        return _make("spans") if any("-" in tag for tag in items) else None
+    return next((_make(name) for name, test in _ITEMS.items() if items and all(map(test, items))), None)
 
 
 def _read_orders(labels: _Labels) -> Domain | None:
     """Read lists, and texts that look like lists or orders, as rankings; ask if they do not order the same items."""
     text = labels.column.kind == "text"
-    if text:
-        lists = all(">" in value[1:-1] or value.lstrip().startswith("[") for value in labels.values)
-    else:
-        lists = all(isinstance(value, list | tuple) for value in labels.column.data)
-    if not lists:
+    values = labels.values if text else labels.column.data
+    if not all(">" in each[1:-1] or _begins(each, "[") if text else isinstance(each, list | tuple) for each in values):
         return None
-    ranking = DOMAINS["ranking"]()
+    ranking = _make("ranking")
     if _order_the_same(labels, ranking):
         return ranking
-    if text and labels.column.n_distinct() <= MAX_CLASSES and labels.column.n_distinct() < labels.answers:
-        return DOMAINS["categorical"]()
-    orders = text and all(">" in value for value in labels.values)
+    if text and labels.column.n_distinct() <= min(MAX_CLASSES, labels.answers - 1):
+        return _make("categorical")
+    orders = text and all(">" in value for value in values)
     raise LabelError(
         "The labels look like lists or orders, but those of a task do not order the same items. They may be ranking,"
         " set, interval, boxes, spans, points, vector, probability or bitmap; rankings have gaps if some workers left"
@@ -488,7 +462,7 @@ def _read_classes_or_texts(labels: _Labels) -> Domain:
             proposals=[*ways, *(_propose("categorical") if labels.recur else [])],
         )
     if labels.recur:
-        return DOMAINS["categorical"]()
+        return _make("categorical")
     if answers == 1:
         raise ColumnError(
             f"There is one answer only, {example}, and nothing to compare it with. Give answers by several workers to"
@@ -498,7 +472,7 @@ def _read_classes_or_texts(labels: _Labels) -> Domain:
     texts = [value for value in values if isinstance(value, str)]
     if len(texts) == len(values) and np.mean([len(text.split()) for text in texts]) >= _MIN_TEXT_WORDS:
         _ask_extraction(texts)
-        return DOMAINS["text"]()
+        return _make("text")
     if answers >= _MIN_ANSWERS and len(values) > _MAX_DISTINCT * answers:
         raise ColumnError(
             f"Labels hardly recur: {answers:,} answers have {len(values):,} different ones, such as {example}, as ids"
@@ -535,11 +509,9 @@ def _ask_extraction(texts: Sequence[str]) -> None:
 
 _Recogniser = Callable[[_Labels], Domain | None]
 _TEXTS: tuple[_Recogniser, ...] = (
-    _refuse_bytes,
+    _read_patterns,  # 23:50  0-0 1-6
     _read_numbers,  # 46%  $11.45  45,511  45.5 kg  <46
     _read_dates,  # 31/01/2024  Jan 31, 2024
-    _refuse_times,  # 23:50
-    _read_alignments,  # 0-0 1-6
     _read_items,  # a;b  a, b
     _read_scales,  # Strongly disagree ... Strongly agree
     _read_words,

@@ -17,8 +17,7 @@ from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
 from allalike.readers.formats.source import cells, concatenate, of_columns
-from allalike.readers.inference.matrices import GOLD, find_row_ids, find_strangers
-from allalike.readers.inference.samples import TableSample
+from allalike.readers.inference.samples import GOLD, TableSample, find_row_ids, find_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -162,21 +162,9 @@ def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyG
     """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
 
     Workers who are ``dropped``, because they are uninformative, are in no group.
-
-    Examples
-    --------
-    >>> import allalike
-    >>> rng = np.random.default_rng(0)
-    >>> said = np.vstack([rng.normal(size=(6, 40)), np.zeros((1, 40))])
-    >>> said[6] = np.where(rng.random(40) < 0.9, said[5], rng.normal(size=40))  # the last copies from the one before
-    >>> rows = [(i, t, said[i, t]) for i, t in np.ndindex(*said.shape)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> [group] = find_groups(run, np.inf, np.zeros(7, bool)).groups
-    >>> group.members, group.copies, group.common, group.rare, group.p_value < 0.01
-    ((5, 6), True, 40, 34, True)
     """
     alone = CopyGroups.independent(len(dropped))
-    if not _may_meet(run):
+    if (run.answer_counts >= LEAST_COMMON).sum() < 2:
         return alone
     found = find_worker_pairs(run, dropped)
     if found is None:
@@ -191,32 +179,22 @@ def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyG
     return CopyGroups(number, _describe(run, crowds, number, alike, evidence), part)
 
 
-def _may_meet(run: Run) -> bool:
-    """Return whether two workers answered five tasks."""
-    return int((run.answer_counts >= LEAST_COMMON).sum()) >= 2
-
-
 def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
     """Merge workers to groups, stage after stage; return also the pairs that are only alike, and the evidence."""
-    met = crowds.met
+    from scipy.special import ndtri
+
+    met, limit = crowds.met, float(ndtri(_LEVEL / max(crowds.compared, 1)))
     number, hits = number.copy(), np.empty(0, np.intp)
     evidence = _weigh_evidence(crowds, number)
     for stage in _STAGES:
         merged = True
         while merged:
-            hits = np.flatnonzero((evidence.z < _limit(crowds)) & (evidence.ratio < stage))
+            hits = np.flatnonzero((evidence.z < limit) & (evidence.ratio < stage))
             hits = hits[np.lexsort((met.right[hits], met.left[hits], evidence.z[hits]))]
             copies = hits if stage == _STAGES[0] else hits[evidence.mixed[hits]]
             merged = _merge(met, evidence.ratio, number, copies, stage + _SLACK)
             evidence = _weigh_evidence(crowds, number) if merged else evidence
     return number, hits[number[met.left[hits]] != number[met.right[hits]]], evidence
-
-
-def _limit(crowds: _Crowds) -> float:
-    """Return how small z must be, given the number of pairs that are compared."""
-    from scipy.special import ndtri
-
-    return float(ndtri(_LEVEL / max(crowds.compared, 1)))
 
 
 def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
@@ -342,17 +320,10 @@ def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: in
 
 def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[CopyGroup, ...]:
     """Say of each group what tells it: copies first, then those who are only alike."""
+    part = number_parts(len(number), crowds.met.left[alike], crowds.met.right[alike])
+    connected = np.unique(part, return_index=True)[1][part]
     found = _describe_groups(run, crowds, number, evidence, copies=True)
-    return found + _describe_groups(run, crowds, _connect(crowds.met, alike, len(number)), evidence, copies=False)
-
-
-def _connect(met: WorkerPairs, pairs: Numbers, n_workers: int) -> Numbers:
-    """Number workers by the first of those to whom these pairs connect them."""
-    number = np.arange(n_workers)
-    for i, j in zip(met.left[pairs], met.right[pairs], strict=True):
-        one, other = sorted((number[i], number[j]))
-        number[number == other] = one
-    return number
+    return found + _describe_groups(run, crowds, connected, evidence, copies=False)
 
 
 def _describe_groups(

@@ -22,7 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import sort_within
-from allalike._core.blocks.pairs import MatrixSum, PairDistances, are_alike, count_partners, pair_alike, pair_chunks
+from allalike._core.blocks.pairs import (
+    MatrixSum,
+    PairDistances,
+    are_alike,
+    count_partners,
+    list_entries,
+    pair_alike,
+    pair_chunks,
+)
 from allalike._core.columns.hashes import mix
 from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
 
@@ -251,19 +259,14 @@ def _list_slices(rows: range, sums: dict[str, Any]) -> Iterator[tuple[Array, ...
 
 def _list_pairs(sums: dict[str, Any], first: int) -> tuple[Array, ...]:
     """Return the pairs that met, from their sums in arrays or sparse matrices, which leave out what is 0."""
-    from scipy import sparse
-
-    matrices = [sparse.coo_array(sums[name]) for name in _SUMS]
-    place = np.sort(_places(matrices[0]))
-    common, distance, square, same = values = np.zeros((len(matrices), len(place)))
-    for each, matrix in zip(values, matrices, strict=True):
-        each[np.searchsorted(place, _places(matrix))] = matrix.data
-    left, right = np.divmod(place, matrices[0].shape[1])
+    n_workers, entries = sums["common"].shape[1], [list_entries(sums[name]) for name in _SUMS]
+    places = [row.astype(np.int64) * n_workers + column for row, column, _ in entries]
+    place = np.sort(places[0])
+    common, distance, square, same = values = np.zeros((len(_SUMS), len(place)))
+    for each, own, (_, _, numbers) in zip(values, places, entries, strict=True):
+        each[np.searchsorted(place, own)] = numbers
+    left, right = np.divmod(place, n_workers)
     mean, several = distance / common, common > 1
     rest = np.maximum(square - common * mean**2, 0.0)
     spread = np.where(several, np.sqrt(rest / np.where(several, common - 1, 1.0)), np.nan)
     return first + left, right, common, mean, spread, same
-
-
-def _places(matrix: Any) -> npt.NDArray[np.int64]:
-    return np.asarray(matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col)
