@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values, shorten, table_of, text_column
-from allalike._core.late import pd
 from allalike._core.words import count
 from allalike.answers.answers import say_columns
-from allalike.engines.sample import sample_tasks, thin_tasks
-from allalike.errors import UnsupportedError
 from allalike.frames import tell_apart
 from allalike.methods.auto.uncertainty import FEW
 from allalike.result.messages import (
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array, Block, Floats
@@ -209,15 +207,7 @@ _N_TRUTHS = 3  # at a prompt
 _N_ROWS = 5  # of a table in a notebook
 
 
-def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
-    """Show the first truths."""
-    piece = next(iter(found.pieces()))
-    labels = encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
-    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
-    return [f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)]
-
-
-def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurring: bool) -> str:
+def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:
     """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
 
     >>> import allalike
@@ -228,6 +218,9 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
     1 note: see .notes.
     See .truth, .workers, .summary, .next_tasks(), .save("folder").
     """
+    piece = next(iter(found.pieces()))
+    labels = run.encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
+    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
     columns = summary.guessed.get("columns")
     remarks = (*describe_label_confidence(summary), *describe_gold_error(summary), *describe_screening(summary))
     notes, groups = list_notes(summary), ".groups, " if has_groups else ""
@@ -235,8 +228,8 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
         [
             f"Result: {describe_counts(summary)}, by {summary.method.name} on {summary.engine}.",
             *([f"Columns: {say_columns(columns)}."] if columns else []),
-            *first,
-            *format_label_changes(summary, recurring=recurring),
+            *(f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)),
+            *format_label_changes(summary, recurring=run.domain.recurring),
             *(remark.sentence for remark in remarks),
             *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
             f'See .truth, .workers, {groups}.summary, .next_tasks(), .save("folder").',
@@ -276,26 +269,6 @@ def paragraphs(text: str) -> str:
 
 def _titled(title: str, table: pd.DataFrame) -> str:
     return f"<h4>{title}</h4>{table.to_html(index=False, border=0, max_cols=12)}"
-
-
-# Curve: how often truths are expected to be right with fewer answers to a task.
-
-
-_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
-
-
-def find_curve(run: Run, fit: Fit, method: str) -> pd.DataFrame:
-    """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it."""
-    expect = None if fit.uncertainty is None else fit.uncertainty.expect
-    if expect is None:
-        raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
-    sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)
-    most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
-    means = [
-        np.mean([expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
-        for number in range(1, most + 1)
-    ]
-    return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})
 
 
 # Functions: what is known of the workers of a label matrix, under the names that Snorkel's LFAnalysis has.
