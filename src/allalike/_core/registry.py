@@ -96,15 +96,12 @@ class Registry(UserDict[str, type[T]]):
         try:
             cls = point.load()
         except Exception as error:
-            raise PluginError(
-                f"{offer} cannot be imported: {type(error).__name__}: {error}. Mend or remove the package."
-            ) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginError(f"{offer} cannot be imported: {reason}. Mend or remove the package.") from error
         if not isinstance(cls, type) or not issubclass(cls, self.base):
             raise PluginError(f"{offer} is no class below allalike.{self.base.__name__}. Mend or remove the package.")
-        if getattr(cls, "name", None) != point.name:
-            raise PluginError(
-                f"{offer} calls itself {getattr(cls, 'name', None)!r}. Both names must be the same: mend the package."
-            )
+        if (called := getattr(cls, "name", None)) != point.name:
+            raise PluginError(f"{offer} calls itself {called!r}. Both names must be the same: mend the package.")
         return cls
 
 
@@ -232,6 +229,4 @@ def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -
         return given()
     if isinstance(given, base):
         return given
-    raise OptionError(
-        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
-    )
+    raise OptionError(f"{given!r} is no {kind}. Give one of {', '.join(known)}, or an object of {base.__name__}.")

@@ -318,7 +318,12 @@ class Scan(Files):
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
         table, picked, _ = replace(self, include=(name,), exclude=()).opened()
-        return (_keep_worker(batch, name) for batch in table.batches(picked))
+
+        def keep(batch: dict[str, Column]) -> dict[str, Column]:
+            rows = np.array([worker == name for worker in cells(batch["worker"])], np.bool_)
+            return {role: column.keep(rows) for role, column in batch.items()}
+
+        return map(keep, table.batches(picked))
 
 
 def _find_gold(table: Source, picked: Mapping[str, str]) -> str:
@@ -339,11 +344,6 @@ def find_frame(source: Any) -> str:
     package = type(source).__module__.partition(".")[0]
     arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
     return _FRAMES.get(package, "arrow" if arrow else "pandas")
-
-
-def _keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
-    rows = np.array([worker == name for worker in cells(batch["worker"])], np.bool_)
-    return {role: column.keep(rows) for role, column in batch.items()}
 
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:

@@ -292,12 +292,18 @@ class Objects(Marks, Pairwise):
 
     def _edges(self, members: Members) -> Edges:
         """Return all pairs of objects of different answers to a task that are similar, the earlier answer first."""
-        left, right = matching.sweep(*self._reach(members.geometry), members.task)
-        left, right = np.minimum(left, right), np.maximum(left, right)
-        apart = members.answer[left] != members.answer[right]
-        left, right = left[apart], right[apart]
-        similarity = self._similarity(members.geometry[left], members.geometry[right])
-        return Edges(left, right, similarity).keep((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
+        ends = np.sort(np.stack(self._find_near(members)), axis=0)
+        left, right = ends[:, members.answer[ends[0]] != members.answer[ends[1]]]
+        edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
+        return edges.keep(self._is_edge(edges.similarity))
+
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all pairs of objects of a task that may be similar."""
+        return matching.sweep(*self._reach(members.geometry), members.task)
+
+    def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        """Return which pairs are similar enough to be looked at."""
+        return np.asarray((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
 
     def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
         """Return which edges may be matched: those of the same class that are similar enough."""
