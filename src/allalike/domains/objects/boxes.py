@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats, Ties
 
 
-# Forms of boxes: what tools call the sides of a rectangle and its class.
-#
-# Bare lists mean what the option ``form`` says. Objects say by their keys what they mean, and ``bbox`` is what COCO
-# means by it: a corner, the width and the height.
-
-
 FORMS = ("xyxy", "xywh", "cxcywh")
 
 

@@ -43,13 +43,6 @@ if TYPE_CHECKING:
     from allalike.domains.pairwise import Places
 
 
-# Forms of points: what tools call coordinates and classes, and the key points of COCO.
-#
-# A bare point is a list of its coordinates, perhaps with a class behind them, which then is a text; on one axis a
-# number will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and says elsewhere what each is
-# called; v is 0 where a point was not found.
-
-
 AXES = ("x", "y", "z")
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
 _KEYPOINTS = "keypoints"
@@ -167,6 +160,7 @@ class Points(Objects):
     form: str = choice("soft", "hard")
     overlap: float = share(0.0)
     middle: str = choice("mean", "median")
+    _read_object = staticmethod(read_point)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,9 +192,6 @@ class Points(Objects):
 
     def _read_answer(self, value: Any) -> list[Any]:
         return list_points(value, self.names)
-
-    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
-        return read_point(value)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
         things = super()._parse(value)
