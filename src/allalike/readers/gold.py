@@ -18,7 +18,7 @@ from allalike._core.late import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, join_values
 from allalike.domains.spelling import match_key
-from allalike.errors import ColumnError, GoldError, InputError, OptionError, Proposal
+from allalike.errors import ColumnError, GoldError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.reshaping.columns import combine, has_fields
@@ -180,11 +180,12 @@ def _of_table(
         right = {"label": named[0], **right} if named else right
         free = [name for name in table.names if name not in right.values()]
         right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
+        options: dict[str, Any] = {"gold_columns": {each: right[each] for each in _ROLES}} if len(right) > 1 else {}
         what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
         raise GoldError(
             f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
             f" has: {', '.join(map(repr, table.names))}.",
-            proposals=[Proposal({"gold_columns": {role: right[role] for role in _ROLES}})] if len(right) > 1 else [],
+            **options,
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]

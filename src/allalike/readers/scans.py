@@ -15,8 +15,8 @@ from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
+from allalike.answers.answers import SAMPLE_ROWS, Stream
 from allalike.answers.cleaning import Cleaning, check_ids
-from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from allalike._core.columns.column import Column
-    from allalike.answers.stream import Guess
+    from allalike.answers.answers import Guess
 
 # What is done with a table, in this order: before it is known which column is which, and after.
 COMPARISONS = (read_comparisons, read_ballots)
@@ -318,7 +318,12 @@ class Scan(Files):
         if self.wide is None:
             return table.batches({"task": picked["task"], "label": name})
         table, picked, _ = replace(self, include=(name,), exclude=()).opened()
-        return (_keep_worker(batch, name) for batch in table.batches(picked))
+
+        def keep(batch: dict[str, Column]) -> dict[str, Column]:
+            rows = np.array([worker == name for worker in cells(batch["worker"])], np.bool_)
+            return {role: column.keep(rows) for role, column in batch.items()}
+
+        return map(keep, table.batches(picked))
 
 
 def _find_gold(table: Source, picked: Mapping[str, str]) -> str:
@@ -339,11 +344,6 @@ def find_frame(source: Any) -> str:
     package = type(source).__module__.partition(".")[0]
     arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
     return _FRAMES.get(package, "arrow" if arrow else "pandas")
-
-
-def _keep_worker(batch: dict[str, Column], name: str) -> dict[str, Column]:
-    rows = np.array([worker == name for worker in cells(batch["worker"])], np.bool_)
-    return {role: column.keep(rows) for role, column in batch.items()}
 
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:

@@ -23,11 +23,10 @@ import numpy as np
 from allalike._core.options import choice, number, option, share
 from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
-from allalike.distances.matching import Edges, Members
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
-from allalike.domains.spelling import json_list
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.spelling import json_list, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
@@ -35,17 +34,13 @@ from allalike.rules.mean import Drawings, average
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
+
     from allalike._core.blocks.block import Array, Floats, Ties
     from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
+    from allalike.distances.matching import Edges, Members
     from allalike.domains.pairwise import Places
-
-
-# Forms of points: what tools call coordinates and classes, and the key points of COCO.
-#
-# A bare point is a list of its coordinates, perhaps with a class behind them, which then is a text; on one axis a
-# number will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and says elsewhere what each is
-# called; v is 0 where a point was not found.
 
 
 AXES = ("x", "y", "z")
@@ -98,7 +93,7 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
         *value, name = value
     if not value:
         raise ValueError("a point without coordinates is nowhere")
-    return tuple(map(read_number, value)), None if name is None else read_class(name)
+    return tuple(map(read_number, value)), None if name is None else read_name(name, "it is no class:")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
@@ -165,6 +160,7 @@ class Points(Objects):
     form: str = choice("soft", "hard")
     overlap: float = share(0.0)
     middle: str = choice("mean", "median")
+    _read_object = staticmethod(read_point)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,9 +193,6 @@ class Points(Objects):
     def _read_answer(self, value: Any) -> list[Any]:
         return list_points(value, self.names)
 
-    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
-        return read_point(value)
-
     def _parse(self, value: Any) -> tuple[Any, ...]:
         things = super()._parse(value)
         if self.names is not None:
@@ -223,17 +216,14 @@ class Points(Objects):
         half = (self.radius or 0.0) / 2
         return geometry[:, 0] - half, geometry[:, 0] + half
 
-    def _edges(self, members: Members) -> Edges:
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
         if self.names is None:
-            left, right = find_near(members.geometry, members.task, self.radius or 0.0)
-        else:
-            same = np.zeros(len(members.task))
-            left, right = matching.sweep(same, same, members.task * len(self.names) + members.kind)
-        left, right = np.minimum(left, right), np.maximum(left, right)
-        apart = members.answer[left] != members.answer[right]
-        left, right = left[apart], right[apart]
-        found = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
-        return found if self.names is not None else found.keep(found.similarity > 0)
+            return find_near(members.geometry, members.task, self.radius or 0.0)
+        same = np.zeros(len(members.task))
+        return matching.sweep(same, same, members.task * len(self.names) + members.kind)
+
+    def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
+        return similarity > 0 if self.names is None else np.ones(len(similarity), np.bool_)
 
     def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
         if self.form == "hard":

@@ -9,7 +9,7 @@ the items in it.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -339,19 +339,24 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]
     >>> round(float(np.exp(score[0] - score[1])), 9)
     2.0
     """
-    n_items = counts.shape[1]
-    wins = counts + ridge * (counts + counts.transpose(0, 2, 1) > 0)
-    wins[:, np.arange(n_items), np.arange(n_items)] = 0.0
+    wins = counts + ridge * (counts + counts.transpose(0, 2, 1) > 0) * (1.0 - np.eye(counts.shape[1]))
     games = wins + wins.transpose(0, 2, 1)
-    means = _mean_of_connected(games)
-    score = np.zeros(wins.shape[:2])
-    odds = _Odds.of(wins, score)
-    for _ in range(_MAX_ROUNDS):
-        step, odds = _step(wins, games, means, score, odds)
-        score += step
+    means, score = _mean_of_connected(games), np.zeros(wins.shape[:2])
+    chance, surprise = _find_odds(wins, score)
+    for _ in range(_MAX_ROUNDS):  # steps of Newton's method
+        gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, chance)
+        laplacian, size = _find_information(games, chance)
+        step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
+        for _ in range(_MAX_HALVINGS):  # until it makes the comparisons more probable
+            chance, new = _find_odds(wins, score + step)
+            worse = new > surprise * (1 + _ROUNDING)
+            if not worse.any():
+                break
+            step[worse] /= 2
+        score, surprise = score + step, new
         if np.abs(step).max(initial=0.0) <= _TOLERANCE:
             break
-    laplacian, size = _find_information(games, odds.chance)
+    laplacian, size = _find_information(games, chance)
     inverse = (np.linalg.inv(laplacian / size + means) - means) / size
     variance = np.diagonal(inverse, axis1=1, axis2=2)
     alone = np.diagonal(means, axis1=1, axis2=2) == 1
@@ -359,31 +364,11 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]
     return np.asarray(score - np.einsum("tab,tb->ta", means, score)), error
 
 
-class _Odds(NamedTuple):
+def _find_odds(wins: Floats, score: Floats) -> tuple[Floats, Floats]:
     """Return the probabilities of wins under some scores, and the negative log likelihood of the comparisons."""
-
-    chance: Floats
-    surprise: Floats
-
-    @classmethod
-    def of(cls, wins: Floats, score: Floats) -> _Odds:
-        gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
-        chance = np.asarray(1 / (1 + np.exp(gap, out=gap)))
-        return cls(chance, -np.einsum("tab,tab->t", wins, np.log(chance)))
-
-
-def _step(wins: Floats, games: Floats, means: Floats, score: Floats, odds: _Odds) -> tuple[Floats, _Odds]:
-    """Return a step of Newton's method for each task, halved until it makes the comparisons more probable."""
-    gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, odds.chance)
-    laplacian, size = _find_information(games, odds.chance)
-    step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
-    for _ in range(_MAX_HALVINGS):
-        result = _Odds.of(wins, score + step)
-        worse = result.surprise > odds.surprise * (1 + _ROUNDING)
-        if not worse.any():
-            break
-        step[worse] /= 2
-    return step, result
+    gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
+    chance = np.asarray(1 / (1 + np.exp(gap, out=gap)))
+    return chance, np.asarray(-np.einsum("tab,tab->t", wins, np.log(chance)))
 
 
 def _find_information(games: Floats, chance: Floats) -> tuple[Floats, Floats]:

@@ -50,7 +50,7 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.gold_regression import MIN_GOLD
-from allalike.methods.auto.numbers import Estimate, LineFit, describe_choice, fit_chosen
+from allalike.methods.auto.numbers import LineFit, LinesEstimate, describe_choice, fit_chosen
 from allalike.methods.auto.screening import find_guess_distance, with_squares
 from allalike.methods.auto.split_half import CLEARLY, find_support
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
@@ -302,7 +302,7 @@ def _choose_decision(
     by_mean = str(run.domain.rule) == "mean"
     if lines is not None and not nominal and run.encoding.n_classes is not None and k > 1 and (calibrated or by_mean):
         used, gain = lines.used, np.zeros(len(weight))
-        estimate = Estimate(lines.scale, used._replace(workers=np.empty((0, 3))) if by_mean else None)
+        estimate = LinesEstimate(lines.scale, used._replace(workers=np.empty((0, 3))) if by_mean else None)
         if calibrated:
             estimate, gain = estimate.calibrate(run, used.workers, partial(_decide_by_rule, weight=weight, **how))
         model["estimate"], parameters = estimate, (used.workers, gain)
@@ -398,7 +398,7 @@ def decide_levels(
     *lines: Floats,
     kernels: Any,
     ties: Ties,
-    estimate: Estimate | None = None,
+    estimate: LinesEstimate | None = None,
     profile: Floats | None = None,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""

@@ -100,7 +100,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LinesEstimate:
     """Estimate numbers, or places of levels: by lines, or from decided levels; then by gold regression.
 
     Lines and regression come without what they have per worker, which blocks are given.
@@ -130,7 +130,7 @@ class Estimate:
 
     def calibrate(
         self, run: Run, workers: Floats, decide: Callable[[Block], Array] | None = None
-    ) -> tuple[Estimate, Floats]:
+    ) -> tuple[LinesEstimate, Floats]:
         """Fit estimates to the gold labels of a run; return also the gain of each worker. ``decide`` finds levels."""
         from scipy.sparse import csr_array
 
@@ -216,7 +216,7 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
         uncertainty = replace(fit.estimate_uncertainty().take(number), **screening.signal._asdict())
     used, gain = fit.used, np.zeros(len(fit.weight))
     stretch = held_out_stretch(fit.sample, used)
-    estimate = Estimate(fit.scale, used._replace(workers=np.empty((0, 3))), stretch)
+    estimate = LinesEstimate(fit.scale, used._replace(workers=np.empty((0, 3))), stretch)
     if use_gold and run.n_gold >= MIN_GOLD:
         estimate, gain = estimate.calibrate(whole, used.workers)
     decide = partial(decide_numbers, estimate=estimate, ties=run.ties)
@@ -264,7 +264,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
 
 
 def decide_numbers(
-    block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: Estimate, ties: Ties
+    block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: LinesEstimate, ties: Ties
 ) -> dict[str, Array]:
     """Estimate the numbers of a block's tasks by lines, with their standard errors."""
     kernels = estimate.scale.kernels

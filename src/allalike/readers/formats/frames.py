@@ -227,19 +227,15 @@ def of_data_set(source: Any) -> Source:
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         table = source.select_columns(list(asked)).with_format("arrow")[:rows]
-        columns = {name: _name_classes(table[name], source.features[name]) for name in asked}
+        columns = {name: table[name].combine_chunks() for name in asked}
+        for name, column in columns.items():
+            if type(feature := source.features[name]).__name__ == "ClassLabel":  # whose numbers stand for names
+                known = pc.if_else(pc.less(column, 0), None, column)
+                columns[name] = pc.take(pa.array(feature.names, pa.string()), known)
         check_columns(columns, _DATA_SET)
         return columns
 
     return Source(source.column_names, read, _DATA_SET)
-
-
-def _name_classes(column: Any, feature: Any) -> Any:
-    """Return the names of classes that are kept as numbers, and any other column as it is."""
-    column = column.combine_chunks()
-    if type(feature).__name__ != "ClassLabel":
-        return column
-    return pc.take(pa.array(feature.names, pa.string()), pc.if_else(pc.less(column, 0), None, column))
 
 
 # Matrices of numpy and scipy, in memory and in files, and label matrices of labelling functions

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.columns.factors import Codes
-    from allalike.answers.stream import Sample
+    from allalike.answers.answers import Sample
 
 OR_CLASSES = "If they are right or wrong, and not near or far, say domain='categorical'."
 SAMPLE_ROWS = 1 << 16
@@ -59,8 +59,7 @@ def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain
 def _ask_codes(numbers: Any) -> None:
     """Ask about numbers that often stand for no answer, where they are far from all others."""
     codes = [code for code in _CODES if (numbers == code).any()]
-    others = numbers[~np.isin(numbers, codes)] if codes else numbers[:0]
-    if not len(others):
+    if not codes or not len(others := numbers[~np.isin(numbers, codes)]):
         return
     low, high = float(others.min()), float(others.max())
     least = {code: (1 if code < 0 <= low else _FAR) * (high - low) for code in codes}
