@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from allalike._core.blocks.block import Ties
 from allalike.answers import Answers
-from allalike.discover import open_run
+from allalike.discover import load_run, read_whole
 from allalike.engines import Engine, make_ready
 from allalike.errors import OptionError
 from allalike.readers import ReadOptions, check_read_options
@@ -93,5 +93,6 @@ def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
 
 
 def _measure(source: Answers | Scan, engine: str | Engine | None, frame: str) -> Agreement:
-    _, run = open_run(source, None, engine=engine, ties=Ties())
+    where, held = read_whole(source, engine)
+    run = load_run(where, held, None, Ties(), guessed=engine is None)
     return measure_agreement(replace(make_ready(run, corrected=False), frame=frame))

@@ -226,14 +226,6 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
     return run
 
 
-def open_run(
-    source: Answers | Scan, known: Gold | None, *, engine: str | Engine | None, ties: Ties
-) -> tuple[Engine, Run]:
-    """Load answers into an engine, or have it read them where they are; return also which engine it is."""
-    where, held = read_whole(source, engine)
-    return where, load_run(where, held, known, ties, guessed=engine is None)
-
-
 def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
     """Return the error of gold labels that do not match the answers, with what they may mean."""
     if known is None or known.stated:

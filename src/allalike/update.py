@@ -339,16 +339,10 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Chan
         if chance[first] >= _SIGNIFICANT:
             break
         worker, (before, now, low, high) = int(enough[first]), (float(each[first]) for each in limits)
+        means = {"before": before, "now": now, "ci_low": low, "ci_high": high, "p_value": float(chance[first])}
         counts = {"answers_before": int(old[0, worker]), "answers_now": int(new[0, worker])}
-        means = {
-            "before": before,
-            "now": now,
-            **counts,
-            "ci_low": low,
-            "ci_high": high,
-            "p_value": float(chance[first]),
-        }
-        found.append({"worker": names[worker], "what": "better" if now < before else "worse", **means})
+        what = "better" if now < before else "worse"
+        found.append({"worker": names[worker], "what": what, **means, **counts})
         crowd[worker] = False
         enough = np.delete(enough, first)
     return found, n_tested

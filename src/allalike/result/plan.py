@@ -159,10 +159,10 @@ class CrowdUncertainty:
 
 
 def estimate_uncertainty(
-    run: Run, weighing: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
+    run: Run, fit: Fit, found: TaskTable, posteriors: Callable[[], TaskTable] | None
 ) -> CrowdUncertainty:
     """Estimate the uncertainty of labels that are not gold, for label types with probabilities."""
-    faults, rates = weighing.uncertainty, weighing.error_rate
+    faults, rates = fit.uncertainty, fit.error_rate
     told = None if faults is None else faults.confidence
     if run.worker_task is not None:
         raise UnsupportedError(
@@ -175,7 +175,7 @@ def estimate_uncertainty(
         tasks, state = _collect(
             found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
         )
-        rates = faults.best(weighing.fault)
+        rates = faults.best(fit.fault)
     else:
         raise UnsupportedError(
             "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
@@ -227,13 +227,13 @@ class Offers:
 
 
 def find_offers(
-    run: Run, weighing: Fit, rates: Floats, prices: Mapping[str, float] | None, price: float | None = None
+    run: Run, fit: Fit, rates: Floats, prices: Mapping[str, float] | None, price: float | None = None
 ) -> Offers:
     """Return whom one may ask: workers with a price, or all, and a new one who is like the typical one.
 
     A price is that of all whom prices do not name. Nobody is asked whose answers say nothing about the tasks.
     """
-    n, uncertainty = len(run.workers), weighing.uncertainty
+    n, uncertainty = len(run.workers), fit.uncertainty
     known = np.isfinite(rates)
     if not known.any():
         raise UnsupportedError("No task has two answers, so error rates of workers are unknown. Ask any worker.")
@@ -254,7 +254,7 @@ def find_offers(
         raise OptionError("There is no worker to ask: all workers with a price are uninformative.")
     if not costs.min() > 0:
         raise OptionError(f"The price of {names[int(costs.argmin())]!r} is 0. What costs nothing needs no plan.")
-    group = np.arange(n) if weighing.copy_groups is None else weighing.copy_groups.number
+    group = np.arange(n) if fit.copy_groups is None else fit.copy_groups.number
     return Offers(np.append(np.where(known, rates, usual), usual), costs, np.append(group, -1), np.full(n + 1, np.inf))
 
 
@@ -383,16 +383,16 @@ def make_plan(
     min_gain: float,
 ) -> AnswerPlan:
     """Plan answers, as `Result.plan` has it."""
-    run, weighing = result.run, result.weighing
+    run, fit = result.run, result.weighing
     check_number(budget, "budget", least=0)
     check_number(min_gain, "min_gain", least=0)
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
     check_number(1 if max_per_worker is None else max_per_worker, "max_per_worker", least=1, whole=True)
-    crowd = estimate_uncertainty(run, weighing, result.found, result.posteriors)
+    crowd = estimate_uncertainty(run, fit, result.found, result.posteriors)
     each = None if price is None else float(check_number(price, "price", least=0))
     if each == 0:
         raise OptionError("price is 0. Answers that cost nothing need no plan: give a price above 0, such as 0.05.")
-    offers = find_offers(run, weighing, crowd.rates, None if prices is None else read_prices(prices), each)
+    offers = find_offers(run, fit, crowd.rates, None if prices is None else read_prices(prices), each)
     if budget < offers.cheapest:
         raise OptionError(
             f"budget is {budget:,.10g}, and the cheapest answer costs {offers.cheapest:,.10g}. Give as much at least."
@@ -416,23 +416,22 @@ def make_plan(
         "gain": np.array([each.gain for each in now], float),
     }
     before = float(crowd.of_tasks().errors.mean()) if len(crowd.tasks) else 0.0
-    told = {"tasks": len(crowd.tasks), "known": crowd.truths, "before": crowd.describe_error(before)}
-    said = {
-        "budget": budget,
-        "price": price,
-        "batch": batch,
-        "min_gain": min_gain,
+    steps = {name: _describe_step(each, before, crowd) for name, each in (("next", now), ("all", asked))}
+    options = {"budget": budget, "price": price, "batch": batch, "min_gain": min_gain}
+    summary = {
+        **options,
         "max_per_worker": int(offers.load[0]),
+        "tasks": len(crowd.tasks),
+        "known": crowd.truths,
+        "before": crowd.describe_error(before),
+        **steps,
+        "stop": budget - steps["all"]["cost"] >= offers.cheapest,
     }
-    steps = {name: _describe(each, before, crowd) for name, each in (("next", now), ("all", asked))}
-    stop = budget - steps["all"]["cost"] >= offers.cheapest
-    return AnswerPlan(
-        frame_of(columns), {**said, **told, **steps, "stop": stop}, (*result.inputs, *find_inputs(prices))
-    )
+    return AnswerPlan(frame_of(columns), summary, (*result.inputs, *find_inputs(prices)))
 
 
-def _describe(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> dict[str, Any]:
-    """Say what some answers cost, and which error is expected with them."""
+def _describe_step(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> dict[str, Any]:
+    """Return the cost of some answers, and the error that is expected with them."""
     saved = sum(each.saved for each in asked)
     return {
         "answers": len(asked),
@@ -462,7 +461,7 @@ def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
 
 
 def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
-    """Say what a plan asks for, what it costs and brings, how far that can be trusted, and whether to stop.
+    """Describe the answers of a plan, their cost, the expected error, its limits, and whether to stop.
 
     >>> told = {"expected": 0.1, "ci_low": 0.02, "ci_high": 0.15}
     >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": told}

@@ -57,7 +57,7 @@ def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
     return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
 
 
-def rate_workers(run: Run, weighing: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
+def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
     """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
 
     >>> import allalike
@@ -73,14 +73,12 @@ def rate_workers(run: Run, weighing: Fit, *, kept: bool) -> dict[str, dict[str, 
     if run.worker_task is not None or (marks is None and not few):
         name = run.domain.name
         raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
-    own = with_quorum(run, weighing).decide_on(run)
+    own = with_quorum(run, fit).decide_on(run)
     against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
     against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
     if marks is not None:
-        return {
-            "quality": _rate(run, {name: _list_marks(run, weighing, marks, each) for name, each in against.items()})
-        }
-    counts = {name: _count_confusions(run, weighing, truths) for name, truths in against.items()}
+        return {"quality": _rate(run, {name: _list_marks(run, fit, marks, each) for name, each in against.items()})}
+    counts = {name: _count_confusions(run, fit, truths) for name, truths in against.items()}
     listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
     worker, truth, label = np.nonzero(counts[""][:, :k])  # without truths that nobody gave
     named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
@@ -142,10 +140,10 @@ def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Ar
     return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
-def _list_marks(run: Run, weighing: Fit, marks: Marks, truths: Truths) -> list[Mark]:
+def _list_marks(run: Run, fit: Fit, marks: Marks, truths: Truths) -> list[Mark]:
     """Return what is right in each answer, tag by tag, and further numbers of the whole."""
     ids = np.arange(len(run.workers), dtype=np.float64)
-    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *weighing.arguments)["marks"]
+    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *fit.arguments)["marks"]
     return [mark for task in tasks for mark in task]
 
 
@@ -161,10 +159,10 @@ def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: M
     return {"marks": tasks}
 
 
-def _count_confusions(run: Run, weighing: Fit, truths: Truths) -> Floats:
+def _count_confusions(run: Run, fit: Fit, truths: Truths) -> Floats:
     """Return how often each worker gave each label (last axis) where which was true; what nobody gave is the last."""
     k = run.encoding.n_labels
-    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *weighing.arguments)["answers"]
+    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *fit.arguments)["answers"]
     return np.asarray(counts.reshape(-1, k + 1, k))
 
 
@@ -195,10 +193,10 @@ _MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
 _MIN_CHANCE = 0.01
 
 
-def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str]]:
+def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
     """Return per worker what is remarkable; constant workers need another pass over the answers (``look``)."""
     reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
-    known, groups = weighing.uncertainty, weighing.copy_groups
+    known, groups = fit.uncertainty, fit.copy_groups
     marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
     for words, workers in marked.items():
         for number in () if workers is None else np.flatnonzero(workers):
@@ -206,7 +204,7 @@ def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str
     for place, group in enumerate(groups.groups if groups is not None else (), 1):
         for number in group.members if group.copies else ():
             reasons[number].append(f"copies (group {place})")
-    worse = find_worse(run, weighing)
+    worse = find_worse(run, fit)
     for number in worse.workers if worse is not None else ():
         reasons[number].append("worse than the crowd")
     if careless := run.notes.get("careless"):
@@ -217,9 +215,9 @@ def list_reasons(run: Run, weighing: Fit, *, look: bool = True) -> list[list[str
     return reasons
 
 
-def flag_workers(run: Run, weighing: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
+def flag_workers(run: Run, fit: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
     """Return the flag of each worker, from the reasons."""
-    originals, groups = set(), weighing.copy_groups
+    originals, groups = set(), fit.copy_groups
     for group in groups.groups if groups is not None else ():
         if group.copies:
             originals.add(max(group.members, key=lambda number: int(run.answer_counts[number])))
@@ -234,13 +232,13 @@ def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
     return "look" if set(words) - {_FEW} else "few" if words else ""
 
 
-def flag_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
+def flag_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
     """Return the table of workers with flags and reasons, in the order of their ids."""
-    reasons = list_reasons(run, weighing)
+    reasons = list_reasons(run, fit)
     return {
-        **worker_columns(run, weighing),
+        **worker_columns(run, fit),
         **(function_columns(run) if run.notes.get("silent") is not None else {}),
-        "flag": text_column(flag_workers(run, weighing, reasons)),
+        "flag": text_column(flag_workers(run, fit, reasons)),
         "reason": text_column([", ".join(words) for words in reasons]),
     }
 
