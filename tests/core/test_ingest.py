@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import take_rows
-from allalike.answers import stream as streams
+from allalike.answers import answers as streams
 from allalike.engines.ingest import routes
 from allalike.engines.ingest.partitions import Vocabulary
 from allalike.engines.ingest.routes import route

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 import allalike
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values
-from allalike.answers import Answers, stream
-from allalike.answers.stream import Stream
+from allalike.answers import Answers
+from allalike.answers import answers as answers_module
+from allalike.answers.answers import Stream
 from allalike.engines.ingest import routes
 from allalike.engines.ingest.routes import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
@@ -125,7 +126,7 @@ def tabulate(rows: list[Row]) -> pa.Table:
 def batches_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read and route a few rows at a time."""
     for module, name in (
-        (stream, "_BATCH_ROWS"),
+        (answers_module, "_BATCH_ROWS"),
         (arrow, "_BATCH_ROWS"),
         (opened_source, "_SLICE_ROWS"),
         (opened_source, "_SLICE_OBJECTS"),

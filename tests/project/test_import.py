@@ -46,7 +46,7 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert "numpy.ma" not in loaded or not report
     assert "psutil" not in loaded or sys.platform != "linux"
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
-    assert {f"methods.{name}" for name in ("crh", "mace", "glad", "pairwise")}.isdisjoint(own)
+    assert {f"methods.{name}" for name in ("losses", "dawid_skene", "glad", "pairwise")}.isdisjoint(own)
     assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base"}
     assert ("reliability.agreement" in own) == (not report)
     assert len(own) <= most

@@ -140,7 +140,6 @@ MOMENTS = [f"2024-01-01 00:{minute:02}" for minute in range(40)]
 TASKS, WORKERS = {"wide": "tasks"}, {"wide": "workers"}
 SETTLED: dict[str, tuple[Any, dict[str, Any]]] = {
     "eight columns without names": (MANY, ABC),
-    "eight columns, reversed": (MANY[MANY.columns[::-1]], ABC),
     "eight columns, other order of rows": (MANY.sample(frac=1, random_state=9, ignore_index=True), ABC),
     "moments as tasks": (measure("time", MOMENTS), {"columns": {"worker": "sensor", "task": "time", "label": "value"}}),
     "times beside labels": (FRAME.assign(D=[f"{9 + n % 3:02}:{n % 4 * 15:02}" for n in range(270)]), ABC),

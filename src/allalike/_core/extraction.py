@@ -6,6 +6,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -337,8 +338,7 @@ def extract_number(text: str) -> str | None:
     (None, 'n+1', '1.234,5')
     """
     for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), _find_tagged, _find_boxed):
-        marked = find(text)
-        if marked is not None:
+        if (marked := find(text)) is not None:
             return _read_marked(marked)
     if found := _HASHES_PATTERN.findall(text):
         return _first(_without_latex(found[-1][:_NUMBERS_MAX_CHARACTERS]))
@@ -355,7 +355,7 @@ def extract_number(text: str) -> str | None:
     return numbers[-1][1] if numbers else None
 
 
-def write_number(number: Decimal) -> str:
+def _write_number(number: Decimal) -> str:
     """Write a number in its shortest form."""
     if not number:
         return "0"
@@ -386,10 +386,9 @@ def _without_latex(text: str) -> str:
 def _only(text: str) -> str | None:
     """Return a text that is one number and nothing else, perhaps with spaces between thousands."""
     bare = text.strip().strip("$€£%.*` ")
-    sign = "-" if bare.startswith("-") else ""
-    if _SPACED_PATTERN.fullmatch(bare.lstrip("-")):
-        return _value(sign + bare.lstrip("-").replace(" ", ","))
-    return None
+    digits = bare.lstrip("-")
+    is_spaced = _SPACED_PATTERN.fullmatch(digits) is not None
+    return _value(("-" if bare.startswith("-") else "") + digits.replace(" ", ",")) if is_spaced else None
 
 
 def _first(text: str) -> str | None:
@@ -410,37 +409,27 @@ def _numbers(text: str) -> list[tuple[int, str]]:
 
 def _of_match(match: re.Match[str]) -> str | None:
     sign = "-" if "-" in (match["sign"], match["minus"]) else ""
-    top = match["top"]
-    if match["below"] is None:
-        return _value(sign + top)
-    parts = [_decimal(part) for part in (match["whole"] or "0", top, match["below"])]
-    whole, above, below = parts
-    if whole is None or above is None or below is None or not below:
-        return _value(sign + top)
+    whole, above, below = (_decimal(match[part] or "0") for part in ("whole", "top", "below"))
+    if whole is None or above is None or not below:  # no fraction, or none with a value
+        return _value(sign + match["top"])
     with localcontext(prec=_DIGITS):
-        return write_number((whole + above / below) * (-1 if sign else 1))
+        return _write_number((whole + above / below) * (-1 if sign else 1))
 
 
 def _value(token: str) -> str | None:
     """Return a token in its shortest form; one whose commas and points mean something else stays as it is."""
-    number = _decimal(token)
-    if number is not None:
-        return write_number(number)
-    if token.count(",") > 1 and "." not in token:  # a list
-        return _value(token.rpartition(",")[2])
-    return token
+    if (number := _decimal(token)) is not None:
+        return _write_number(number)
+    is_list = token.count(",") > 1 and "." not in token
+    return _value(token.rpartition(",")[2]) if is_list else token
 
 
 def _decimal(token: str) -> Decimal | None:
-    bare = token.lstrip("-")
-    digits, mark, exponent = bare.replace("E", "e").partition("e")
+    digits, mark, exponent = token.lstrip("-").replace("E", "e").partition("e")
     if _THOUSANDS_PATTERN.fullmatch(digits):
         digits = digits.replace(",", "")
-    elif not _PLAIN_PATTERN.fullmatch(digits):
+    if not _PLAIN_PATTERN.fullmatch(digits) or len(digits) > _NUMBERS_MAX_CHARACTERS:
         return None
-    if len(digits) > _NUMBERS_MAX_CHARACTERS:
-        return None
-    try:
+    with suppress(InvalidOperation):
         return Decimal(("-" if token.startswith("-") else "") + digits + mark + exponent)
-    except InvalidOperation:
-        return None
+    return None

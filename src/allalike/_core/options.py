@@ -118,9 +118,7 @@ def check_number(
 def check_length(text: str, name: str) -> str:
     """Return the text of an option, unless it is too long."""
     if len(text) > MAX_OPTION_CHARACTERS:
-        raise OptionError(
-            f"{name} is written with {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most."
-        )
+        raise OptionError(f"{name} has {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most.")
     return text
 
 

@@ -35,9 +35,6 @@ class Alias(NamedTuple):
         return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
-_REGISTRIES: dict[str, Registry[Any]] = {}
-
-
 class Registry(UserDict[str, type[T]]):
     """Our classes of one kind by name, and behind them those of other packages.
 
@@ -53,7 +50,6 @@ class Registry(UserDict[str, type[T]]):
         super().__init__(cast("Mapping[str, type[T]]", homes))
         self.kind, self.base, self.package, self.homes = kind, base, package, homes
         self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
-        _REGISTRIES[kind] = self
 
     def __getitem__(self, name: str) -> type[T]:
         found: Any = self.data[name]
@@ -96,21 +92,13 @@ class Registry(UserDict[str, type[T]]):
         try:
             cls = point.load()
         except Exception as error:
-            raise PluginError(
-                f"{offer} cannot be imported: {type(error).__name__}: {error}. Mend or remove the package."
-            ) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise PluginError(f"{offer} cannot be imported: {reason}. Mend or remove the package.") from error
         if not isinstance(cls, type) or not issubclass(cls, self.base):
             raise PluginError(f"{offer} is no class below allalike.{self.base.__name__}. Mend or remove the package.")
-        if getattr(cls, "name", None) != point.name:
-            raise PluginError(
-                f"{offer} calls itself {getattr(cls, 'name', None)!r}. Both names must be the same: mend the package."
-            )
+        if (called := getattr(cls, "name", None)) != point.name:
+            raise PluginError(f"{offer} calls itself {called!r}. Both names must be the same: mend the package.")
         return cls
-
-
-def registry_of(kind: str) -> Registry[Any]:
-    """Return the registry of one kind, for classes that are made of others of their kind."""
-    return _REGISTRIES[kind]
 
 
 def find(name: str, known: Mapping[str, T], kind: str) -> T:
@@ -232,6 +220,4 @@ def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -
         return given()
     if isinstance(given, base):
         return given
-    raise OptionError(
-        f"{given!r} is no {kind}. Give one of the names {', '.join(known)}, or an object of class {base.__name__}."
-    )
+    raise OptionError(f"{given!r} is no {kind}. Give one of {', '.join(known)}, or an object of {base.__name__}.")

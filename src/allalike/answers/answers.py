@@ -1,4 +1,4 @@
-"""Answers: labels of tasks by workers, sorted by task, ready to be cut into blocks."""
+"""Answers: labels of tasks by workers, sorted by task, ready to be cut into blocks; or read batch after batch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block
+from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import shorten
 from allalike._core.options import check_choice
 from allalike._core.words import count
+from allalike.answers.cleaning import Cleaning
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from allalike._core.columns.column import Column
     from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Domain, Encoding
 
+    Sample = Callable[[], tuple[Column, Codes]]
+    Guess = Callable[[Column, Iterable[tuple[Column, Codes]], int, Sample | None], Domain]
+
+Batch = dict[str, Column]
 
 _LEFT_OUT = {
     "missing_dropped": ("Dropped", "row", "without a label"),
@@ -46,6 +51,8 @@ def say_columns(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
 
 
+SAMPLE_ROWS = 100_000  # by which it is guessed what labels are
+_BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # either is enough
 _FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers,
 _SMALLEST_SHARE = 0.5  # unless more than this share of all workers occur in it
 _N_SHOWN = 3  # answers at a prompt
@@ -178,12 +185,11 @@ class Answers:
                 f" {n_repeats} such rows. Keep the first or the last with duplicates='first' or duplicates='last'."
             )
         if n_repeats and choice == "add":
-            labels, rows = _add_repeats(labels[rows], new, encoding.domain), np.arange(len(rows) - n_repeats)
-        elif n_repeats:
-            rows = rows[new if choice == "first" else np.append(new[1:], True)]
+            labels = _add_repeats(labels[rows], new, encoding.domain)
+        else:
+            labels = labels[rows[new if choice == "first" else np.append(new[1:], True)] if n_repeats else rows]
         if n_repeats:
             task, worker = task[new], worker[new]
-        labels = labels[rows]
         return cls(
             workers=workers,
             tasks=tasks,
@@ -340,3 +346,40 @@ def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Cod
     worker = (keys & ((1 << worker_bits) - 1)).astype(np.int32)
     keys >>= worker_bits
     return keys.astype(np.int32), worker, rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Answers that are read batch after batch, with the user's options, and their encoding if it is known."""
+
+    batches: Callable[[], Iterator[Batch]]
+    guess: Guess
+    size: int = 0
+    domain: Domain | None = None
+    encoding: Encoding | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
+    duplicates: str | None = None
+    cleaning: Cleaning = field(default_factory=Cleaning)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Join batches of the same types until they have enough rows or bytes to be worth a pass."""
+    waiting: list[Batch] = []
+    rows = size = 0
+
+    def join() -> Batch:
+        return {role: Column.join([batch[role] for batch in waiting]) for role in waiting[0]}
+
+    for batch in batches:
+        if waiting and any(column.form != waiting[0][role].form for role, column in batch.items()):
+            yield join()
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows += len(batch["label"])
+        size += sum(column.n_bytes for column in batch.values())
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:  # at once, so that no further batch is in memory
+            yield join()
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield join()

@@ -57,13 +57,6 @@ if TYPE_CHECKING:
     from allalike.domains.contract import Domain
 
 
-# Pixel values: what is asked where those of an object cannot be told from those of the background.
-#
-# A mask that was drawn has two values, 0 and another one. A picture with more of them may be grey, because its edges
-# were smoothed or because it holds probabilities: then a threshold makes a mask of it. Or it is a label map, in which
-# each value is an object of its own. To take all that is not 0 for the object would be wrong in both.
-
-
 _MANY_VALUES, _MANY_CLASSES = 20, 64  # more of them, or greater ones, are rather shades of grey
 _MIDDLE_OF_BYTES = 128
 

@@ -31,9 +31,7 @@ from allalike.rules.vote import CHOICES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Block, Floats
+    from allalike._core.blocks.block import Block
 
 _LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
@@ -63,6 +61,8 @@ class Interval(Pairwise):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", point_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     noise: ClassVar[General] = General(farthest=1.0)  # worthless labels share no point with the others
+    _pack = staticmethod(lengths.pack)
+    _compare = staticmethod(lengths.distance)
 
     def _parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
         return _merged(sorted(map(_pair, read_list(value, "it must be a list of intervals, as [[0, 5], [7, 9]]"))))
@@ -72,14 +72,6 @@ class Interval(Pairwise):
 
     def _join_common(self, commons: Iterable[bool]) -> bool:
         return all(commons)
-
-    def _pack(self, parsed: list[Any]) -> lengths.Unions:
-        return lengths.pack(parsed)
-
-    def _compare(
-        self, left: lengths.Unions, i: npt.NDArray[np.intp], right: lengths.Unions, j: npt.NDArray[np.intp]
-    ) -> Floats:
-        return lengths.distance(left, i, right, j)
 
     def _key(self, parsed: Any) -> object:
         return tuple((float(begin), float(end)) for begin, end in parsed)

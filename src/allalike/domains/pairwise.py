@@ -55,7 +55,7 @@ class Pairwise(Domain):
         """Turn a given label into its inner form; raise ValueError with the reason if it does not fit."""
 
     @abstractmethod
-    def _pack(self, parsed: list[Any]) -> Any:
+    def _pack(self, parsed: list[Any], /) -> Any:
         """Convert parsed labels into the form in which they are compared."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.contract import Marks
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import check_separator, json_list, split_items
+from allalike.domains.spelling import check_separator, json_list, read_name, split_items
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -33,8 +33,7 @@ from allalike.rules.vote import CHOICES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.domains.pairwise import Places
+    from allalike._core.blocks.block import Block
 
 _TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
 
@@ -67,6 +66,8 @@ class Set(Marks, Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
     noise: ClassVar[General] = General(farthest=1.0)  # worthless sets share nothing with the others
     separator: str | None = option(None, check_separator)
+    _pack = staticmethod(jaccard.pack)
+    _compare = staticmethod(jaccard.distance)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
         if type(value) is int and self.separator is not None:  # a text file whose sets all are one number
@@ -81,16 +82,13 @@ class Set(Marks, Pairwise):
         return json_list(text)
 
     def _find_common(self, parsed: list[Any]) -> Any:
-        return find_example(parsed)
+        """Return an element that shows of which type all elements are, or None where there are none."""
+        filled = [elements for elements in parsed if elements]
+        nested = any(type(elements[0]) is tuple for elements in filled)
+        return self._join_common(chain(*filled) if nested else (elements[0] for elements in filled))
 
     def _join_common(self, commons: Iterable[Any]) -> Any:
-        return join_examples(commons)
-
-    def _pack(self, parsed: list[Any]) -> jaccard.Sets:
-        return jaccard.pack(parsed)
-
-    def _compare(self, left: jaccard.Sets, i: Places, right: jaccard.Sets, j: Places) -> Floats:
-        return jaccard.distance(left, i, right, j)
+        return reduce(_alike, commons, None)
 
     def _prepare_rule(self, block: Block, store: jaccard.Sets) -> list[object]:
         if self.rule != "majority":
@@ -122,28 +120,8 @@ def in_order(value: Any) -> tuple[Any, ...]:
         raise ValueError("its elements have no order, for they hold different types") from None
 
 
-def find_example(sets: list[tuple[Any, ...]]) -> Any:
-    """Return an element that shows of which type all elements are, or None where there are none."""
-    filled = [elements for elements in sets if elements]
-    nested = any(type(elements[0]) is tuple for elements in filled)
-    return join_examples(chain(*filled) if nested else (elements[0] for elements in filled))
-
-
-def join_examples(examples: Iterable[Any]) -> Any:
-    """Return one example for several, of which None says nothing; refuse those of different types."""
-    return reduce(_alike, examples, None)
-
-
 def _element(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list | tuple):
-        return tuple(map(_element, value))
-    if isinstance(value, str):
-        value.encode()  # half a character, as "\ud800", can be compared but not written
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"its element {value!r} is neither text nor a whole number")
-    return value
+    return tuple(map(_element, value)) if isinstance(value, list | tuple) else read_name(value, "its element")
 
 
 def _alike(one: Any, other: Any) -> Any:

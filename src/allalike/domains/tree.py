@@ -28,8 +28,7 @@ from allalike.rules.descent import descend, find_branches
 from allalike.rules.vote import CHOICES
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.domains.pairwise import Places
+    from allalike._core.blocks.block import Block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +62,8 @@ class Tree(Pairwise):
     recurring: ClassVar[bool] = True
     separator: str = "/"
     parents: Any = ()
+    _pack = staticmethod(ways.pack)
+    _compare = staticmethod(ways.distance)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,12 +118,6 @@ class Tree(Pairwise):
 
     def _present(self, parsed: tuple[str, ...], common: Any) -> str:
         return parsed[-1] if self.parents else self.separator.join(parsed)
-
-    def _pack(self, parsed: list[Any]) -> ways.Ways:
-        return ways.pack(parsed)
-
-    def _compare(self, left: ways.Ways, i: Places, right: ways.Ways, j: Places) -> Floats:
-        return ways.distance(left, i, right, j)
 
     def _prepare_rule(self, block: Block, store: ways.Ways) -> list[object]:
         return [find_branches(block, store.ways, store.nodes)] if self.rule == "descent" else []

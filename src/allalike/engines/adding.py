@@ -13,9 +13,9 @@ from allalike._core.columns.factors import unite
 from allalike._core.columns.matches import cast_like
 from allalike._core.columns.values import Values
 from allalike.answers import Answers
+from allalike.answers.answers import Stream
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.storage import answer_columns
-from allalike.answers.stream import Stream
 from allalike.domains.spelling import Spelling
 from allalike.engines.base import Run, list_answers
 from allalike.engines.shards import REPEATS

@@ -15,8 +15,8 @@ from allalike._core.registry import choose, find_close
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
+from allalike.answers.answers import SAMPLE_ROWS, Stream
 from allalike.answers.cleaning import Cleaning, check_ids
-from allalike.answers.stream import SAMPLE_ROWS, Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from allalike._core.columns.column import Column
-    from allalike.answers.stream import Guess
+    from allalike.answers.answers import Guess
 
 # What is done with a table, in this order: before it is known which column is which, and after.
 COMPARISONS = (read_comparisons, read_ballots)

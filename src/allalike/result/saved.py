@@ -26,6 +26,7 @@ from allalike._core.columns.values import Values
 from allalike._core.system.files import UNFINISHED, is_link
 from allalike._core.system.json_text import parse_json
 from allalike.answers import Answers
+from allalike.answers.answers import Stream
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, History
 from allalike.answers.storage import (
@@ -38,7 +39,6 @@ from allalike.answers.storage import (
     refuse_value,
     write_columns,
 )
-from allalike.answers.stream import Stream
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import Spelling
 from allalike.engines.base import list_answers

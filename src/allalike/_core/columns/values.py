@@ -303,9 +303,7 @@ def hold_objects(name: str, objects: list[Any]) -> Any:
     except OverflowError:  # whole numbers beyond 64 bits
         row = next((row for row, value in enumerate(objects) if value and value.bit_length() > _MAX_BITS), None)
         if row is not None:  # which Python does not write
-            raise InputError(
-                f"The {name} in row {row + 1} is a number of more than 4,000 digits. Write it as a text."
-            ) from None
+            raise InputError(f"The {name} in row {row + 1} has more than 4,000 digits. Write it as a text.") from None
         return objects
     except (UnicodeEncodeError, pa.ArrowInvalid):
         row = next(row for row, value in enumerate(objects) if not _is_unicode(value))
@@ -346,9 +344,7 @@ def _plain_of(value: np.generic, name: str, row: int) -> Any:
     if isinstance(value, np.datetime64) and isinstance(plain, int):  # nanoseconds, which Python does not have
         plain = value.astype("datetime64[us]").item()
         if isinstance(plain, int):
-            raise InputError(
-                f"The {name} in row {row} is {value}, beyond the years 1 to 9999. Write it as a text, or leave it out."
-            )
+            raise InputError(f"The {name} in row {row} is {value}, beyond the years 1 to 9999. Write it as a text.")
     return plain
 
 

@@ -113,9 +113,7 @@ def find_address(name: str | os.PathLike[str]) -> Address | None:
 def find_folder(name: str | os.PathLike[str]) -> Path:
     """Return the folder of a saved result, and refuse an address."""
     if (address := find_address(name)) is not None:
-        raise UnsupportedError(
-            f"{address} is no folder. A result is loaded from a folder of this machine, and goes on there."
-        )
+        raise UnsupportedError(f"{address} is no folder. A result is loaded from a folder of this machine.")
     return Path(name)
 
 

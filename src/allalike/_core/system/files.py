@@ -191,8 +191,7 @@ class _MemberList(io.FileIO):
                 return data
             what = f"{number:,} files"
         raise InputError(
-            f"{self.name!s} holds {what}, and an archive may hold {self.most:,} files. Unpack it, and give those that"
-            " are needed."
+            f"{self.name!s} holds {what}, and an archive may hold {self.most:,} files. Unpack it; give what is needed."
         )
 
 

@@ -122,7 +122,7 @@ class Processes:
             if not isinstance(error, TerminatedWorkerError):
                 raise
             raise TooLargeError(
-                f"Another process was ended from outside, most likely for want of memory. {self._remedy}"
+                f"A process was ended from outside, likely for want of memory. {self._remedy}"
             ) from error
 
     def close(self) -> None:

@@ -25,8 +25,8 @@ from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
-from allalike.domains.spelling import json_list
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.spelling import json_list, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
@@ -41,13 +41,6 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.distances.matching import Edges, Members
     from allalike.domains.pairwise import Places
-
-
-# Forms of points: what tools call coordinates and classes, and the key points of COCO.
-#
-# A bare point is a list of its coordinates, perhaps with a class behind them, which then is a text; on one axis a
-# number will do. COCO writes the points of a body in one row, ``x, y, v`` for each, and says elsewhere what each is
-# called; v is 0 where a point was not found.
 
 
 AXES = ("x", "y", "z")
@@ -100,7 +93,7 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
         *value, name = value
     if not value:
         raise ValueError("a point without coordinates is nowhere")
-    return tuple(map(read_number, value)), None if name is None else read_class(name)
+    return tuple(map(read_number, value)), None if name is None else read_name(name, "it is no class:")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
@@ -167,6 +160,7 @@ class Points(Objects):
     form: str = choice("soft", "hard")
     overlap: float = share(0.0)
     middle: str = choice("mean", "median")
+    _read_object = staticmethod(read_point)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -198,9 +192,6 @@ class Points(Objects):
 
     def _read_answer(self, value: Any) -> list[Any]:
         return list_points(value, self.names)
-
-    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
-        return read_point(value)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
         things = super()._parse(value)

@@ -24,11 +24,11 @@ import numpy as np
 from allalike.distances import matching
 from allalike.distances.positions import measure_positions
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
-from allalike.domains.spelling import json_list
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.spelling import json_list, read_name
 from allalike.rules.base import Rule
 from allalike.rules.fusion import fusion
-from allalike.rules.mean import Drawings, take_most_frequent
+from allalike.rules.mean import take_most_frequent
 from allalike.rules.positions import vote_on_positions
 from allalike.rules.vote import CHOICES
 
@@ -37,17 +37,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike._core.blocks.block import Array, Floats, Ties
+    from allalike._core.blocks.block import Floats
     from allalike._core.columns.column import Column
     from allalike.distances.matching import Edges, Members
     from allalike.domains.pairwise import Places
-
-
-# Forms of spans: what tools call the ends of a stretch of text and its tag, and tags of single tokens.
-#
-# Where an answer has a tag for each token, positions are numbers of tokens. ``B-`` begins a span, ``I-`` goes on with
-# it, ``E-`` or ``L-`` ends it, and ``S-`` or ``U-`` is a span by itself (IOB2, BIOES, BILOU). An ``I-`` behind ``O`` or
-# behind another tag begins a span too: so it is written in IOB1, and so it is meant where tags are broken.
 
 
 CLASS_KEYS = ("class", "tag", "label", "type", "labels")
@@ -64,7 +57,9 @@ def split_tags(text: str) -> list[Any]:
 
 
 def read_tags(tags: Sequence[str]) -> list[list[Any]]:
-    """Return the spans of tags, from token to token.
+    """Return the spans of tags, from token to token (IOB1, IOB2, BIOES, BILOU).
+
+    An ``I-`` behind ``O`` or behind another tag begins a span too: so IOB1 has it, and so broken tags are meant.
 
     >>> read_tags(["B-PER", "I-PER", "O", "I-LOC", "I-ORG", "B-ORG"])
     [[0, 2, 'PER'], [3, 4, 'LOC'], [4, 5, 'ORG'], [5, 6, 'ORG']]
@@ -96,7 +91,7 @@ def read_span(value: Any) -> tuple[tuple[float, ...], Any]:
         if not isinstance(listed, list | tuple) or len(listed) not in (2, 3):
             raise ValueError(f"a span must be [start, end] or [start, end, tag], or an object, and {value!r} is not")
         start, end, *names = listed
-        name = read_class(names[0]) if names and names[0] is not None else None
+        name = read_name(names[0], "it is no class:") if names and names[0] is not None else None
     begin, behind = _read_position(start), _read_position(end)
     if behind <= begin:
         raise ValueError(
@@ -165,6 +160,8 @@ class Spans(Objects):
     _thing: ClassVar[str] = "a span"
     _width: ClassVar[int] = 2
     _number: ClassVar[type[int] | type[float]] = int
+    _read_object = staticmethod(read_span)
+    _find_middles = staticmethod(take_most_frequent)
 
     @property
     def _cut(self) -> float:
@@ -184,9 +181,6 @@ class Spans(Objects):
 
     def _listed(self, value: Any) -> list[Any]:
         return split_tags(value) if isinstance(value, str) else super()._read_answer(value)
-
-    def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
-        return read_span(value)
 
     def learn(self, labels: Column) -> ObjectEncoding:
         """Learn which tags there are; positions are of characters or of tokens, but not of both."""
@@ -221,6 +215,3 @@ class Spans(Objects):
         if self.distance == "characters":
             return measure_positions(members, left, right)
         return super()._measure(members, edges, pair, left, right)
-
-    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        return take_most_frequent(drawings, ties)

@@ -1,5 +1,8 @@
 """Sums and decisions of records, made of those of their fields.
 
+A code is a row of cells: the code of every field, and which of them are filled. The kernels of a field see a block of
+those tasks and answers that have it.
+
 A record is as far from another as its fields are on average, over those that both filled. So sums over peers are sums
 over fields: with lambda_f the share of field f in all importance, a worker's sum of distances is sum_f lambda_f times
 that of the field's own kernels, and so is the weight of their peers. Where a field's kernels are linear in the number
@@ -28,13 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from allalike.domains.contract import Encoding
-
-
-# Cells: the labels of a record's fields side by side, and for each field the answers that filled it as a block.
-#
-# A code of a record is a row of a structured array. It holds the code of every field, and which of them are filled;
-# what stands in a field that is not filled means nothing. A field may be left empty by many. Its own kernels know
-# nothing of that: they see a block of those tasks and answers that have the field, in which everybody has a label.
 
 
 _FILLED = "filled"

@@ -20,8 +20,8 @@ from allalike._core.columns.hashes import Hashes, hash_strings, mix, string_byte
 from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
 from allalike._core.late import pa
 from allalike._core.system.progress import report
+from allalike.answers.answers import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.answers.cleaning import Dropped, check_ids
-from allalike.answers.stream import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.ingest.partitions import Partitions, Rows, Vocabulary, append, pickle_objects
 from allalike.engines.shards import Tally, count_up

@@ -22,8 +22,8 @@ from allalike._core.columns.factors import distinct, factorize, ranked
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
 from allalike._core.late import pa, pc
 from allalike._core.system.processes import pack
+from allalike.answers.answers import join_batches
 from allalike.answers.cleaning import Cleaning, Dropped
-from allalike.answers.stream import join_batches
 from allalike.engines.ingest.partitions import Vocabulary, pickle_objects
 from allalike.engines.ingest.routes import whole_numbers
 from allalike.errors import AllalikeError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from allalike.answers.stream import Batch
+    from allalike.answers.answers import Batch
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]

@@ -13,8 +13,8 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa
 from allalike._core.system.processes import unpack
+from allalike.answers.answers import SAMPLE_ROWS
 from allalike.answers.cleaning import blank_error, zero_error
-from allalike.answers.stream import SAMPLE_ROWS
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.rows import SCHEMA, ZERO, Plan, route_frame
 from allalike.engines.spark.session import clear_errors, without_warnings

@@ -50,7 +50,7 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.gold_regression import MIN_GOLD
-from allalike.methods.auto.numbers import Estimate, LineFit, describe_choice, fit_chosen
+from allalike.methods.auto.numbers import LineFit, LinesEstimate, describe_choice, fit_chosen
 from allalike.methods.auto.screening import find_guess_distance, with_squares
 from allalike.methods.auto.split_half import CLEARLY, find_support
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
@@ -79,13 +79,7 @@ _REFUTED = "a split-half test does not support weights"
 
 
 def has_coordinates(encoding: Encoding) -> bool:
-    """Return whether labels are numbers, or vectors of them, or levels in an order.
-
-    >>> import allalike
-    >>> names = "real", "ordinal", "text"
-    >>> [has_coordinates(allalike.read([("ada", 1, 2)], domain=name).encoding) for name in names]
-    [True, True, False]
-    """
+    """Return whether labels are numbers, or vectors of them, or levels in an order."""
     return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
 
 
@@ -172,14 +166,7 @@ class Errors(NamedTuple):
 
 
 def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
-    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances.
-
-    >>> import allalike
-    >>> rows = [(i, t, [t % 5, (t + (i == 3) * (1 + t % 4)) % 5, 9]) for i in range(4) for t in range(40)]
-    >>> run = allalike.Memory().load(allalike.read([(w, t, {*x}) for w, t, x in rows], domain="set"))
-    >>> estimate_errors(run, guess=0.6).weight.round(2)
-    array([0.33, 0.33, 0.33, 0.  ])
-    """
+    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances."""
     weight = np.ones(len(run.workers))
     for _ in run.rounds(_ROUNDS):
         kernel = partial(distance_sums, kernels=run.kernels, unit=unit, use_gold=use_gold)
@@ -315,7 +302,7 @@ def _choose_decision(
     by_mean = str(run.domain.rule) == "mean"
     if lines is not None and not nominal and run.encoding.n_classes is not None and k > 1 and (calibrated or by_mean):
         used, gain = lines.used, np.zeros(len(weight))
-        estimate = Estimate(lines.scale, used._replace(workers=np.empty((0, 3))) if by_mean else None)
+        estimate = LinesEstimate(lines.scale, used._replace(workers=np.empty((0, 3))) if by_mean else None)
         if calibrated:
             estimate, gain = estimate.calibrate(run, used.workers, partial(_decide_by_rule, weight=weight, **how))
         model["estimate"], parameters = estimate, (used.workers, gain)
@@ -373,15 +360,7 @@ def decide_surely(
 
 
 def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
-    """Estimate the profile q of k levels by EM on a sample of the tasks.
-
-    >>> import allalike
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [(i, t, int(np.clip(t % 5 + np.rint(rng.normal(0, 0.6)), 0, 4))) for i in range(9) for t in range(200)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
-    >>> estimate_profile(run, 5, np.ones(9)).round(1)
-    array([1. , 0.3, 0. , 0. , 0. ])
-    """
+    """Estimate the profile q of k levels by EM on a sample of the tasks."""
     sample, profile, apart = sample_tasks(run, _PROFILE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
     for _ in range(_PROFILE_ROUNDS):
         near, room = np.zeros(k), np.zeros(k)
@@ -419,7 +398,7 @@ def decide_levels(
     *lines: Floats,
     kernels: Any,
     ties: Ties,
-    estimate: Estimate | None = None,
+    estimate: LinesEstimate | None = None,
     profile: Floats | None = None,
 ) -> dict[str, Array]:
     """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""

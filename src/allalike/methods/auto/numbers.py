@@ -100,7 +100,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LinesEstimate:
     """Estimate numbers, or places of levels: by lines, or from decided levels; then by gold regression.
 
     Lines and regression come without what they have per worker, which blocks are given.
@@ -130,7 +130,7 @@ class Estimate:
 
     def calibrate(
         self, run: Run, workers: Floats, decide: Callable[[Block], Array] | None = None
-    ) -> tuple[Estimate, Floats]:
+    ) -> tuple[LinesEstimate, Floats]:
         """Fit estimates to the gold labels of a run; return also the gain of each worker. ``decide`` finds levels."""
         from scipy.sparse import csr_array
 
@@ -208,16 +208,7 @@ def fit_chosen(run: Run, *, levels: bool = False) -> LineFit:
 
 
 def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
-    """Fit the model of a run's numbers that held-out answers support.
-
-    >>> import allalike
-    >>> from allalike.methods.auto.screening import screen
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [(i, t, t % 7 + rng.normal(0, 1 + i)) for i in range(5) for t in range(300)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> fit_numbers(run, screen(run, plain=True)).weight.round(1)
-    array([0.7, 0.2, 0.1, 0. , 0. ])
-    """
+    """Fit the model of a run's numbers that held-out answers support."""
     groups = screening.groups
     whole, number = collapse(run, groups), groups.number
     fit, uncertainty = fit_chosen(whole), None
@@ -225,7 +216,7 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
         uncertainty = replace(fit.estimate_uncertainty().take(number), **screening.signal._asdict())
     used, gain = fit.used, np.zeros(len(fit.weight))
     stretch = held_out_stretch(fit.sample, used)
-    estimate = Estimate(fit.scale, used._replace(workers=np.empty((0, 3))), stretch)
+    estimate = LinesEstimate(fit.scale, used._replace(workers=np.empty((0, 3))), stretch)
     if use_gold and run.n_gold >= MIN_GOLD:
         estimate, gain = estimate.calibrate(whole, used.workers)
     decide = partial(decide_numbers, estimate=estimate, ties=run.ties)
@@ -273,7 +264,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
 
 
 def decide_numbers(
-    block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: Estimate, ties: Ties
+    block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: LinesEstimate, ties: Ties
 ) -> dict[str, Array]:
     """Estimate the numbers of a block's tasks by lines, with their standard errors."""
     kernels = estimate.scale.kernels
@@ -294,15 +285,7 @@ class Biases(NamedTuple):
 
 
 def estimate_biases(run: Run, groups: CopyGroups, weight: Floats) -> Biases:
-    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers.
-
-    >>> import allalike
-    >>> from allalike.methods.fit import CopyGroups
-    >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 8.0)]
-    >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> estimate_biases(run, CopyGroups.independent(2), np.ones(2)).bias
-    array([-2.5,  2.5])
-    """
+    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers."""
     from scipy.special import stdtrit
 
     run, number = collapse(run, groups), groups.number

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from allalike._core.columns.factors import Codes
-    from allalike.answers.stream import Sample
+    from allalike.answers.answers import Sample
 
 _FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels: the first rule types out, and so many decide
 _MAX_LEVELS = 12

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from allalike._core.columns.factors import Codes
-    from allalike.answers.stream import Sample
+    from allalike.answers.answers import Sample
 
 OR_CLASSES = "If they are right or wrong, and not near or far, say domain='categorical'."
 SAMPLE_ROWS = 1 << 16

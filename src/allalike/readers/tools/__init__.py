@@ -16,43 +16,17 @@ __all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 
 _OWN_NAMES = {"worker", "task", "label"}
 PLAIN = "plain"  # the name of no tool: a file is read as what it is, whoever wrote it
-TOOLS: Registry[Tool] = Registry(
-    "tool",
-    Tool,
-    __name__,
-    {
-        "label-studio": "label_studio:label_studio",
-        "prodigy": "annotators:prodigy",
-        "argilla": "annotators:argilla",
-        "doccano": "annotators:doccano",
-        "labelbox": "annotators:labelbox",
-        "ground-truth": "annotators:ground_truth",
-        "coco": "marks:coco",
-        "cvat": "marks:cvat",
-        "brat": "marks:brat",
-        "conll": "marks:conll",
-        "inspect": "evaluations:inspect",
-        "lm-eval": "evaluations:lm_eval",
-        "promptfoo": "evaluations:promptfoo",
-        "deepeval": "evaluations:deepeval",
-        "arena-hard": "evaluations:arena_hard",
-        "judgebench": "evaluations:judgebench",
-        "alpaca_eval": "evaluations:alpaca_eval",
-        "mt-bench": "evaluations:mt_bench",
-        "wrench": "crowdsourcing:wrench",
-        "peerannot": "crowdsourcing:peerannot",
-        "crowd-kit": "crowdsourcing:crowd_kit",
-        "figure-eight": "crowdsourcing:figure_eight",
-        "google-forms": "surveys:google_forms",
-        "limesurvey": "surveys:limesurvey",
-        "mturk": "crowdsourcing:mturk",
-        "potato": "crowdsourcing:potato",
-        "qualtrics": "surveys:qualtrics",
-        "surveymonkey": "surveys:surveymonkey",
-        "toloka": "crowdsourcing:toloka",
-        "zooniverse": "crowdsourcing:zooniverse",
-    },
-)
+_JUDGES_OF_PAIRS = ["arena-hard", "judgebench", "alpaca_eval", "mt-bench"]
+_FAMILIES = {  # the tools of each module, which are called there as here, with _ for -
+    "label_studio": ["label-studio"],
+    "annotators": ["prodigy", "argilla", "doccano", "labelbox", "ground-truth"],
+    "marks": ["coco", "cvat", "brat", "conll"],
+    "evaluations": ["inspect", "lm-eval", "promptfoo", "deepeval", *_JUDGES_OF_PAIRS],
+    "crowdsourcing": ["wrench", "peerannot", "crowd-kit", "figure-eight", "mturk", "potato", "toloka", "zooniverse"],
+    "surveys": ["google-forms", "limesurvey", "qualtrics", "surveymonkey"],
+}
+_HOMES = {name: f"{module}:{name.replace('-', '_')}" for module, names in _FAMILIES.items() for name in names}
+TOOLS: Registry[Tool] = Registry("tool", Tool, __name__, _HOMES)
 
 
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text, load_records
+from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text
 from allalike.readers.tools.frame import REGIONS, Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
@@ -98,19 +98,20 @@ def argilla(export: Export) -> Iterator[Answer]:
     Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``, as the API returns
     it. Version 1 has a list of responses for each question; tables have columns of values, users and states.
     """
-    for path in export.paths:
-        own = len(export.paths) == 1 or export.by_file
-        prefix = "" if own else f"{'/'.join(filter(None, export.places[path]))}:"
-        for number, record in enumerate(export.each(load_records(path), path), start=1):
-            task = get(record, "id", "external_id", "_server_id", "record_id")
-            for question, value, response in _list_responses(record):
-                status = get(response, "status")
-                if status in ("discarded", "draft", "missing"):
-                    export.leave_out(f"responses that are {status}")
-                    continue
-                label, kind = _read_label(value)
-                worker = export.worker(get(response, "user_id", "username", "user", "annotator"))
-                yield Answer(worker, f"{prefix}{number}" if task is None else task, label, question, kind)
+    own = len(export.paths) == 1 or export.by_file
+    for record in export.records():
+        task = get(record, "id", "external_id", "_server_id", "record_id")
+        if task is None:
+            place = "" if own else f"{'/'.join(filter(None, export.places[export.path]))}:"
+            task = f"{place}{export.number}"
+        for question, value, response in _list_responses(record):
+            status = get(response, "status")
+            if status in ("discarded", "draft", "missing"):
+                export.leave_out(f"responses that are {status}")
+                continue
+            label, kind = _read_label(value)
+            worker = export.worker(get(response, "user_id", "username", "user", "annotator"))
+            yield Answer(worker, task, label, question, kind)
 
 
 def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
@@ -332,16 +333,15 @@ def ground_truth(export: Export) -> Iterator[Answer]:
     Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. A file
     of worker responses is about the object that its folder is called after.
     """
-    for path in export.paths:
-        folder = path.absolute().parent.name
-        default = folder if folder.isdecimal() else path.name.split(".")[0]
-        for record in export.each(load_records(path), path):
-            task = get(record, "datasetObjectId", "humanLoopName", "source-ref", "source", "id") or default
-            lists = [record.get(key) for key in _LISTS]
-            lists += [value.get(_ALL) for value in record.values() if isinstance(value, dict)]
-            for response in (item for items in lists if isinstance(items, list) for item in items):
-                content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
-                content = parse_json(content) if isinstance(content, str) else content
-                for question, value in (content or {}).items():
-                    label, kind = _read_label(value)
-                    yield Answer(export.worker(get(response, "workerId")), task, label, question, kind)
+    for record in export.records():
+        folder = export.path.absolute().parent.name
+        default = folder if folder.isdecimal() else export.path.name.split(".")[0]
+        task = get(record, "datasetObjectId", "humanLoopName", "source-ref", "source", "id") or default
+        lists = [record.get(key) for key in _LISTS]
+        lists += [value.get(_ALL) for value in record.values() if isinstance(value, dict)]
+        for response in (item for items in lists if isinstance(items, list) for item in items):
+            content = get(response, "answerContent") or get(get(response, "annotationData"), "content")
+            content = parse_json(content) if isinstance(content, str) else content
+            for question, value in (content or {}).items():
+                label, kind = _read_label(value)
+                yield Answer(export.worker(get(response, "workerId")), task, label, question, kind)

@@ -56,9 +56,7 @@ def mturk(sheet: Sheet) -> Roles:
         n_rows = len(sheet.cells(worker))
         sheet.stack({"answer": answered})
         sheet.columns["question"] = [name for name in answered for _ in range(n_rows)]
-        sheet.remarks.append(
-            f"All people have answered the same form, of which each question is a task: {', '.join(answered)}."
-        )
+        sheet.remarks.append(f"All people answered one form, of which each question is a task: {', '.join(answered)}.")
         return worker, "question", ["answer"]
     return worker, task, questions
 
@@ -160,9 +158,7 @@ def toloka(sheet: Sheet) -> Roles:
 def _fill_assignments(sheet: Sheet, worker: str, status: str | None) -> None:
     """Fill the cells that only the last row of an assignment has."""
     if bare := sum(not cell.strip() for cell in sheet.cells(worker)):
-        sheet.remarks.append(
-            f"{bare:,} rows have no {worker}; they are of the same assignment as the next that has one."
-        )
+        sheet.remarks.append(f"{bare:,} rows without {worker} are of the same assignment as the next that has one.")
     for name in filter(None, (worker, status)):
         cells, below = sheet.cells(name), ""
         for row in range(len(cells) - 1, -1, -1):

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -40,7 +41,6 @@ from allalike.readers.tools.base import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from allalike._core.masks import Part
     from allalike.readers.formats.files import Files
@@ -145,8 +145,7 @@ class Areas:
         if self.sizes.setdefault(picture, (height, width)) != (height, width):
             known = " x ".join(map(str, self.sizes[picture]))
             raise InputError(
-                f"{self.where}: the picture {picture!r} has {height} x {width} pixels in one place, and {known} in"
-                " another (height x width). Correct the file, or leave it out."
+                f"{self.where}: {picture!r} has {height} x {width} pixels here, and {known} there. Correct the file."
             )
 
     def masks(self, seen: Iterable[tuple[Any, Hashable]]) -> Iterator[tuple[Any, Any, Any, Mask]]:
@@ -206,16 +205,17 @@ class RecordTool(Tool):
 class Export:
     """The files of a tool while a reader goes through them, and its answers by question.
 
-    ``path`` is the file that is being read, and ``at`` the place in it, for errors. ``originals`` are what was shown
-    in tasks, if that is asked for. ``refused`` are the reasons why the answers to a question cannot be compared. A
-    reader may replace ``finish``, which is given the table.
+    ``path`` is the file that is being read, ``number`` that of the record, and ``at`` its place, for errors.
+    ``originals`` are what was shown in tasks, if that is asked for. ``refused`` are the reasons why the answers to a
+    question cannot be compared. A reader may replace ``finish``, which is given the table.
     """
 
     tool: Tool
     paths: Sequence[Path]
     files: Files
     originals: dict[str, Original] | None = None
-    path: Path | None = None
+    path: Path = Path()
+    number: int = 0
     at: str = ""
     left_out: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
@@ -250,8 +250,8 @@ class Export:
     def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
         """Yield the objects in a list of a file, and note the place of each."""
         self.path, place = path, f"{path}: {what} "
-        for number, item in enumerate(items, start=1):
-            self.at = f"{place}{number}"
+        for self.number, item in enumerate(items, start=1):
+            self.at = f"{place}{self.number}"
             if not isinstance(item, dict):
                 raise unexpected(item, "an object")
             yield item
@@ -274,7 +274,6 @@ class Export:
     @property
     def owner(self) -> str:
         """The worker to whom the file belongs that is being read, by its name or folder."""
-        assert self.path is not None
         return self.places[self.path][0]
 
     def worker(self, *named: Any) -> Any:
@@ -286,8 +285,7 @@ class Export:
         check_regular(self.paths[0])
         if len(self.paths) == 1 and not self.by_file:
             raise InputError(
-                f"{self.where}, holds {content}. Give one file for each annotator; the file's name, or that of its"
-                " folder, is the worker."
+                f"{self.where}, holds {content}. Give one file for each annotator, named like them or in their folder."
             )
 
     @property
@@ -326,9 +324,7 @@ class Export:
         self.leave_out("outlines of fewer than three points", areas.flat)
         self.leave_out("pictures in which nobody drew anything", len({picture for _, picture in seen} - {*areas.drawn}))
         if unknown:
-            self.remarks.append(
-                f"The sizes of {unknown:,} pictures are unknown: they are taken to end where their outlines do."
-            )
+            self.remarks.append(f"The sizes of {unknown:,} pictures are unknown: they end where their outlines do.")
 
     def table(self) -> Source:
         """Return the answers to the question that was asked for, or to the only one, as a table."""
@@ -405,9 +401,7 @@ class Export:
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
         if tag is not None and list(kinds) == [""]:
-            raise InputError(
-                f"{self.where}, has one question, without a name: {tag!r} is unknown. Leave the option question out."
-            )
+            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Leave that out.")
         counts = {name: sum(not (a.is_empty or a.is_gold) for a in self.answers.get(name, ())) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]

@@ -151,9 +151,7 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
         proposals = [Proposal({"question": key}) for key in keys]
         raise InputError(f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
-        export.remarks.append(
-            f"Read: the field {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (question)."
-        )
+        export.remarks.append(f"Read: {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (question).")
     return tag or keys[0]
 
 

@@ -171,9 +171,7 @@ class Sheet:
         label = self._choose(questions)
         truths = {name: column for name, column in self.truths.items() if column in self.columns}
         if filled := [column for column in truths.values() if not all(map(is_blank, self.cells(column)))]:
-            self.remarks.append(
-                f"Gold labels are in the column {', '.join(filled)}; they count only with gold='export'."
-            )
+            self.remarks.append(f"Gold labels are in {', '.join(filled)}; they count only with gold='export'.")
         return build_table(
             tool,
             [name for name in self.columns if name not in self.details.values()],
