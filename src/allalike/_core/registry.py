@@ -35,9 +35,6 @@ class Alias(NamedTuple):
         return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
-_REGISTRIES: dict[str, Registry[Any]] = {}
-
-
 class Registry(UserDict[str, type[T]]):
     """Our classes of one kind by name, and behind them those of other packages.
 
@@ -53,7 +50,6 @@ class Registry(UserDict[str, type[T]]):
         super().__init__(cast("Mapping[str, type[T]]", homes))
         self.kind, self.base, self.package, self.homes = kind, base, package, homes
         self.elsewhere = {_letters(alias.name): alias for alias in elsewhere}
-        _REGISTRIES[kind] = self
 
     def __getitem__(self, name: str) -> type[T]:
         found: Any = self.data[name]
@@ -103,11 +99,6 @@ class Registry(UserDict[str, type[T]]):
         if (called := getattr(cls, "name", None)) != point.name:
             raise PluginError(f"{offer} calls itself {called!r}. Both names must be the same: mend the package.")
         return cls
-
-
-def registry_of(kind: str) -> Registry[Any]:
-    """Return the registry of one kind, for classes that are made of others of their kind."""
-    return _REGISTRIES[kind]
 
 
 def find(name: str, known: Mapping[str, T], kind: str) -> T:

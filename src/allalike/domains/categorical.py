@@ -29,7 +29,7 @@ from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.spelling import Spelling
+from allalike.domains.spelling import Spelling, list_some
 from allalike.errors import LabelError
 from allalike.noise import OneCoin
 from allalike.rules.base import Rule
@@ -109,7 +109,7 @@ class ClassEncoding(Encoding):
         if domain.classes is not None and len(labels) > domain.classes:
             raise LabelError(
                 f"There are {len(labels)} different labels, but classes is {domain.classes}. Raise it, or correct"
-                f" the labels: {_some(labels.tolist())}."
+                f" the labels: {list_some(labels.tolist(), 5)}."
             )
         return cls(domain=domain, labels=labels, label_hash=labels.hashes())
 
@@ -239,7 +239,3 @@ def _united(parts: Sequence[Values]) -> Values:
 def code_type(n_labels: int) -> Any:
     """Return the smallest integer type that can number so many labels, and one more."""
     return next(t for t in (np.int8, np.int16, np.int32) if n_labels <= np.iinfo(t).max)
-
-
-def _some(values: list[Any]) -> str:
-    return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")

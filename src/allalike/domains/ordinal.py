@@ -33,7 +33,7 @@ from allalike._core.registry import did_you_mean
 from allalike.distances import absolute, euclidean, hamming
 from allalike.domains.categorical import code_type
 from allalike.domains.contract import Domain, Encoding, Kernels
-from allalike.domains.spelling import Spelling, match_key
+from allalike.domains.spelling import Spelling, list_some, match_key
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General, Noise, OneCoin
 from allalike.rules.base import Rule, unknown
@@ -135,7 +135,9 @@ class Ordinal(Domain):
         if match_key(value) in keys:
             return keys.index(match_key(value))
         hint = did_you_mean(str(value), list(map(str, self.levels)))
-        raise ValueError(f"it is none of the levels {_listed(self.levels)}.{hint} Correct it, or list all levels")
+        raise ValueError(
+            f"it is none of the levels {list_some(self.levels, _MAX_SHOWN)}.{hint} Correct it, or list all levels"
+        )
 
     def learn(self, labels: Column) -> OrdinalEncoding:
         if self.levels is not None:
@@ -318,8 +320,3 @@ def _values(levels: list[Any]) -> Values:
         return Values(pa.array(levels, pa.large_string()))
     whole = all(isinstance(level, int) and not isinstance(level, bool) for level in levels)
     return Values(arrow_of(np.array(levels, np.int64))) if whole else Values(levels)
-
-
-def _listed(levels: Sequence[Any]) -> str:
-    more = ", ..." if len(levels) > _MAX_SHOWN else ""
-    return ", ".join(map(repr, levels[:_MAX_SHOWN])) + more

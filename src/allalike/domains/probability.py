@@ -38,6 +38,7 @@ from allalike.distances import euclidean
 from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.rankings.text import sort_items
+from allalike.domains.spelling import read_name
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
@@ -87,20 +88,12 @@ def read_forecast(value: Any) -> Forecast:
         value = value.tolist()
     if isinstance(value, Mapping):
         # in a column of records, all have the options of all tasks, and those of other tasks are empty
-        named = {_option(option): chance for option, chance in value.items() if chance is not None}
+        named = {read_name(option, "its option"): chance for option, chance in value.items() if chance is not None}
         return Forecast("mapping", tuple(sort_items(named)), _spread(named))
     if isinstance(value, list | tuple):
         return Forecast("list", tuple(range(len(value))), _spread(dict(enumerate(value))))
     yes = _chance(value)
     return Forecast("number", _YES_OR_NO, (1 - yes, yes))
-
-
-def show_forecast(forecast: Forecast) -> Any:
-    """Return a forecast in the form in which it was given."""
-    form, options, chances = forecast
-    if form == "number":
-        return chances[1]
-    return list(chances) if form == "list" else dict(zip(options, chances, strict=True))
 
 
 def _read_text(text: str) -> Any:
@@ -119,17 +112,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError("it names an option twice")
     return dict(pairs)
-
-
-def _option(option: Any) -> Any:
-    """Check the name of an option."""
-    if isinstance(option, np.generic):
-        option = option.item()
-    if isinstance(option, bool) or not isinstance(option, str | int):
-        raise ValueError(f"its option {option!r} is neither text nor a whole number")
-    if isinstance(option, str):
-        option.encode()  # half a character, as "\ud800", can be compared but not written
-    return option
 
 
 def _spread(given: dict[Any, Any]) -> tuple[float, ...]:
@@ -281,8 +263,9 @@ class ProbabilityEncoding(Encoding):
         if self.form == "number":
             return Values(arrow_of(codes[:, 2].copy()))
         sets = [self.sets[number] for number in codes[:, 0].astype(np.int64)]
-        rows = zip(sets, codes[:, 1:].tolist(), strict=True)
-        shown = [show_forecast(Forecast(self.form, options, tuple(row[: len(options)]))) for options, row in rows]
+        shown: list[Any] = [row[: len(options)] for options, row in zip(sets, codes[:, 1:].tolist(), strict=True)]
+        if self.form == "mapping":
+            shown = [dict(zip(options, row, strict=True)) for options, row in zip(sets, shown, strict=True)]
         return Values(shown, text=_write)
 
     def prepare(self, block: Block) -> Block:

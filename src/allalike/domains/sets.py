@@ -23,7 +23,7 @@ from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.contract import Marks
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import check_separator, json_list, split_items
+from allalike.domains.spelling import check_separator, json_list, read_name, split_items
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -121,15 +121,7 @@ def in_order(value: Any) -> tuple[Any, ...]:
 
 
 def _element(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list | tuple):
-        return tuple(map(_element, value))
-    if isinstance(value, str):
-        value.encode()  # half a character, as "\ud800", can be compared but not written
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"its element {value!r} is neither text nor a whole number")
-    return value
+    return tuple(map(_element, value)) if isinstance(value, list | tuple) else read_name(value, "its element")
 
 
 def _alike(one: Any, other: Any) -> Any:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.extraction import find_extractor
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,27 @@ def match_key(value: object) -> object:
     except ValueError:
         return text
     return str(int(number)) if number.is_integer() and abs(number) < 1 << 53 else repr(number)
+
+
+def read_name(value: Any, what: str) -> Any:
+    """Return the name of a class, an element or an option: a text or a whole number; else raise ValueError.
+
+    >>> read_name(1.5, "its element")
+    Traceback (most recent call last):
+    ValueError: its element 1.5 is neither text nor a whole number
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        value.encode()  # half a character, as "\ud800", can be compared but not written
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{what} {value!r} is neither text nor a whole number")
+    return value
+
+
+def list_some(values: Sequence[Any], most: int) -> str:
+    """Return the first of some values for a message."""
+    return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
 # Lists that are written as text.

@@ -25,8 +25,8 @@ import numpy as np
 
 from allalike._core.options import choice
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
-from allalike.domains.objects.objects import Objects, class_of, read_class, read_number
-from allalike.domains.spelling import read_list
+from allalike.domains.objects.objects import Objects, class_of, read_number
+from allalike.domains.spelling import read_list, read_name
 from allalike.rules.mean import Drawings, average, take_median
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _take_apart(box: list[Any], form: str) -> tuple[list[Any], Any]:
         box = [*box[1:], box[0]] if not isinstance(box[4], str) else box
     if len(box) not in (4, 5):
         raise ValueError(f"a box has four numbers, and perhaps a class behind them; {box!r} has not")
-    return box[:4], read_class(box[4]) if len(box) == 5 else None
+    return box[:4], read_name(box[4], "it is no class:") if len(box) == 5 else None
 
 
 def _read_keys(box: dict[str, Any]) -> tuple[tuple[float, ...], Any]:

@@ -31,7 +31,7 @@ from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.contract import Marks, Things
 from allalike.domains.objects.votes import ObjectVotes
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
-from allalike.domains.spelling import read_list
+from allalike.domains.spelling import read_list, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -98,17 +98,6 @@ def read_number(value: Any) -> float:
     return float(value) + 0.0
 
 
-def read_class(value: Any) -> Any:
-    """Return a class, which is a text or a whole number, or raise ValueError."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        value.encode()  # half a character, as "\ud800", can be compared but not written
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError(f"{value!r} is no class, which is a text or a whole number")
-    return value
-
-
 def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
     """Return the class of an object by the first key that it has, or None; several classes break the rule.
 
@@ -120,7 +109,7 @@ def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
         if len(name) != 1:
             raise ValueError(f"{rule}, and this has {len(name)}: {name!r}")
         name = name[0]
-    return None if name is None else read_class(name)
+    return None if name is None else read_name(name, "it is no class:")
 
 
 def _describe_form(thing: tuple[Any, ...]) -> str:

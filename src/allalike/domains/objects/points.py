@@ -25,8 +25,8 @@ from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
-from allalike.domains.spelling import json_list
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.spelling import json_list, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
@@ -93,7 +93,7 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
         *value, name = value
     if not value:
         raise ValueError("a point without coordinates is nowhere")
-    return tuple(map(read_number, value)), None if name is None else read_class(name)
+    return tuple(map(read_number, value)), None if name is None else read_name(name, "it is no class:")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:

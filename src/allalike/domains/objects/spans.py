@@ -24,8 +24,8 @@ import numpy as np
 from allalike.distances import matching
 from allalike.distances.positions import measure_positions
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_class, read_number
-from allalike.domains.spelling import json_list
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.spelling import json_list, read_name
 from allalike.rules.base import Rule
 from allalike.rules.fusion import fusion
 from allalike.rules.mean import take_most_frequent
@@ -91,7 +91,7 @@ def read_span(value: Any) -> tuple[tuple[float, ...], Any]:
         if not isinstance(listed, list | tuple) or len(listed) not in (2, 3):
             raise ValueError(f"a span must be [start, end] or [start, end, tag], or an object, and {value!r} is not")
         start, end, *names = listed
-        name = read_class(names[0]) if names and names[0] is not None else None
+        name = read_name(names[0], "it is no class:") if names and names[0] is not None else None
     begin, behind = _read_position(start), _read_position(end)
     if behind <= begin:
         raise ValueError(

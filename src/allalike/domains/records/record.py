@@ -31,7 +31,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, flag
-from allalike._core.registry import registry_of
+from allalike.domains import DOMAINS
 from allalike.domains.categorical import Categorical
 from allalike.domains.contract import Domain, Encoding
 from allalike.domains.records.fields import (
@@ -122,7 +122,7 @@ class Record(Domain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fields = read_fields(self.fields, registry_of("domain"))
+        fields = read_fields(self.fields, DOMAINS)
         if nested := next((name for name, kind in fields if kind is not None and kind.name == self.name), None):
             raise OptionError(f"The field {nested!r} is a record in a record. Name its fields in the outer one.")
         if self.weights == "field" and self.rule != _EACH:

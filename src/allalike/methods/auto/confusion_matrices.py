@@ -173,15 +173,7 @@ def _find_core(crowd: ClassCrowd, weight: Floats, strength: float, share: float)
 
 
 def measure_agreement(crowd: ClassCrowd, weight: Floats, strength: float | None = None) -> VoteAgreement:
-    """Measure the informed skill of the workers, and with it the strength of the shrinkage unless that is given.
-
-    >>> import allalike
-    >>> labels = {"ada": "xyxyxyxy", "bob": "xyxyxyxy", "eve": "xyxyxyyx", "lea": "xxxxxxxx"}
-    >>> rows = [(worker, task, label) for worker, own in labels.items() for task, label in enumerate(own)]
-    >>> crowd = ClassCrowd.of(allalike.Memory().load(allalike.read(rows)))
-    >>> measure_agreement(crowd, np.ones(4), strength=4.0).skill.round(1)
-    array([0.8, 0.8, 0.5, 0.1])
-    """
+    """Measure the informed skill of the workers, and with it the strength of the shrinkage unless that is given."""
     run, past = crowd.run, crowd.run.history
     kernel = partial(agreement_sums, k=crowd.k, moments=strength is None)
     sums = run.sum(kernel, weight, crowd.frequencies)
@@ -394,11 +386,7 @@ def _find_strength(given: Floats, expected: Floats, place: int) -> int:
 
 
 def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
-    """Return the log likelihood of each worker's answers beside so many of those that are expected of them.
-
-    >>> _weigh_strength(np.array([[[1.0, 0.0], [0.0, 0.0]]]), np.full((1, 2, 2), 0.5), 2.0).round(9)
-    array([-0.69314718])
-    """
+    """Return the log likelihood of each worker's answers beside so many of those that are expected of them."""
     asked = said.sum(axis=1)
     inside, outside = said > _NOTHING, asked > _NOTHING
     prior = strength * np.broadcast_to(expected, said.shape)[inside]
@@ -412,11 +400,7 @@ def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
 
 
 def _log_gamma(x: Floats) -> Floats:
-    """Return the logarithm of the gamma function: Stirling's series eight steps above x (scipy is slow to import).
-
-    >>> _log_gamma(np.array([0.5, 11.0])).round(9)
-    array([ 0.57236494, 15.10441257])
-    """
+    """Return the logarithm of the gamma function: Stirling's series eight steps above x (scipy is slow to import)."""
     outer = x * (x + 7)  # x (x + 1) ... (x + 7), from the outside to the inside
     steps = np.log(outer * (outer + 6) * (outer + 10) * (outer + 12))
     above = x + 8

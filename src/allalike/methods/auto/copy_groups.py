@@ -433,14 +433,7 @@ def count_effective_voices(block: Block, correlation: float) -> Floats:
 
 
 def find_error_correlation(run: Run) -> float | None:
-    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any.
-
-    >>> import allalike
-    >>> rows = [(worker, task, "y" if task < 20 else "x") for worker in "abc" for task in range(100)]
-    >>> result = allalike.discover(rows, gold={task: "x" for task in range(100)})
-    >>> round(find_error_correlation(result.run), 2)
-    1.0
-    """
+    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any."""
     sums = run.sum(partial(_gold_sums, kernels=run.kernels))
     errors, answers = sums["distance"], sums["answers"]
     total = answers.sum()

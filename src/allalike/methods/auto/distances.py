@@ -79,13 +79,7 @@ _REFUTED = "a split-half test does not support weights"
 
 
 def has_coordinates(encoding: Encoding) -> bool:
-    """Return whether labels are numbers, or vectors of them, or levels in an order.
-
-    >>> import allalike
-    >>> names = "real", "ordinal", "text"
-    >>> [has_coordinates(allalike.read([("ada", 1, 2)], domain=name).encoding) for name in names]
-    [True, True, False]
-    """
+    """Return whether labels are numbers, or vectors of them, or levels in an order."""
     return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
 
 
@@ -172,14 +166,7 @@ class Errors(NamedTuple):
 
 
 def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
-    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances.
-
-    >>> import allalike
-    >>> rows = [(i, t, [t % 5, (t + (i == 3) * (1 + t % 4)) % 5, 9]) for i in range(4) for t in range(40)]
-    >>> run = allalike.Memory().load(allalike.read([(w, t, {*x}) for w, t, x in rows], domain="set"))
-    >>> estimate_errors(run, guess=0.6).weight.round(2)
-    array([0.33, 0.33, 0.33, 0.  ])
-    """
+    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances."""
     weight = np.ones(len(run.workers))
     for _ in run.rounds(_ROUNDS):
         kernel = partial(distance_sums, kernels=run.kernels, unit=unit, use_gold=use_gold)
@@ -373,15 +360,7 @@ def decide_surely(
 
 
 def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
-    """Estimate the profile q of k levels by EM on a sample of the tasks.
-
-    >>> import allalike
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [(i, t, int(np.clip(t % 5 + np.rint(rng.normal(0, 0.6)), 0, 4))) for i in range(9) for t in range(200)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="ordinal"))
-    >>> estimate_profile(run, 5, np.ones(9)).round(1)
-    array([1. , 0.3, 0. , 0. , 0. ])
-    """
+    """Estimate the profile q of k levels by EM on a sample of the tasks."""
     sample, profile, apart = sample_tasks(run, _PROFILE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
     for _ in range(_PROFILE_ROUNDS):
         near, room = np.zeros(k), np.zeros(k)

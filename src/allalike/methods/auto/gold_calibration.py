@@ -106,11 +106,7 @@ def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
 
 
 def _choose(likelihoods: dict[float, Floats]) -> float:
-    """Return the first spread that predicts gold labels nearly as well as the best.
-
-    >>> _choose({0.25: np.array([-1.0, -1.1]), 0.5: np.array([-1.1, -1.0]), 1.0: np.array([-9.0, -9.0])})
-    0.25
-    """
+    """Return the first spread that predicts gold labels nearly as well as the best."""
     best = max(likelihoods.values(), key=np.sum)
     behind = {spread: best - each for spread, each in likelihoods.items()}
     error = np.sqrt(len(best))
@@ -196,12 +192,7 @@ class ConfidenceMap(NamedTuple):
 
     @classmethod
     def fit(cls, confidence: Floats, right: Array) -> ConfidenceMap:
-        """Fit the map to confidences of gold tasks, and whether their labels are right, by Newton's method.
-
-        >>> fitted = ConfidenceMap.fit(np.array([0.9, 0.9, 0.8, 0.8] * 10), np.array([1, 1, 0, 0] * 10))
-        >>> fitted.apply(np.array([0.9, 0.8])).round(2)
-        array([0.72, 0.36])
-        """
+        """Fit the map to confidences of gold tasks, and whether their labels are right, by Newton's method."""
         logit = _logit(confidence, _LEAST_LOGIT)
         centre = float(logit.mean())
         columns = np.stack([np.ones(len(logit)), logit - centre], axis=1)
@@ -254,12 +245,7 @@ def lower_confidence(probability: Floats, share: Floats) -> Floats:
 
 
 def set_confidence(table: Floats, label: Array, confidence: Floats) -> Floats:
-    """Set the probabilities of labels, of which the largest of a row stays the largest, and scale the others.
-
-    >>> set_confidence(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([0, 0]), np.array([0.8, 0.3])).round(3)
-    array([[0.8, 0.2],
-           [0.5, 0.5]])
-    """
+    """Set the probabilities of labels, of which the largest of a row stays the largest, and scale the others."""
     rows = np.arange(len(table))
     rest = table.copy()
     rest[rows, label] = 0.0

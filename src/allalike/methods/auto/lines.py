@@ -191,12 +191,7 @@ def _weighted_median(block: Block, value: Floats, weight: Floats) -> Floats:
 
 
 def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
-    """Return, per answer, the weighted median of the other answers to its task; NaN without any.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> _median_of_others(Block.of([[1.0], [2.0], [4.0], [9.0]]), np.array([1.0, 2, 4, 9]), np.ones(4))
-    array([4., 4., 2., 2.])
-    """
+    """Return, per answer, the weighted median of the other answers to its task; NaN without any."""
     task = block.task
     order = np.lexsort((value, task))
     w, last = weight[order], (block.starts + block.sizes - 1)[task]

@@ -16,6 +16,7 @@ told apart; that makes a gain a little too small.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from itertools import product
 from math import factorial, prod
@@ -58,32 +59,26 @@ def _gain(best: Floats, right: float, k: int, answers: int) -> Floats:
 
         q_z (right / wrong)^d > q_0.
     """
-    told, wrong = len(best), (1 - right) / (k - 1)
-    leads, place, counts, ways = _leads(answers, told, told + (k > told))
-    likeliest, others = counts[:, 0], counts[:, told:].sum(axis=1)
-    chance = ways * right**likeliest * wrong ** (answers - likeliest) * float(max(k - told, 1)) ** others
-    gain = np.zeros(best.shape[1])
-    for lead, weight in zip(leads, np.bincount(place, chance), strict=True):
+    wrong, gain = (1 - right) / (k - 1), np.zeros(best.shape[1])
+    for leads, ways in _outcomes(answers, len(best), k - len(best)).items():
         turned = np.zeros_like(gain)
-        for z in np.flatnonzero(lead):
-            np.maximum(turned, (right / wrong) ** lead[z] * best[1 + z] - best[0], out=turned)
-        gain += weight * turned
+        for z, lead in enumerate(leads, 1):
+            if lead:
+                np.maximum(turned, (right / wrong) ** lead * best[z] - best[0], out=turned)
+        gain += turned * sum(number * right**hits * wrong ** (answers - hits) for hits, number in ways.items())
     return gain
 
 
 @cache
-def _leads(answers: int, told: int, labels: int) -> tuple[Array, Array, Array, Floats]:
-    """List how often each label may be given by so many answers, in how many ways, and which classes lead by how many.
-
-    The first table has the leads of the second class and the third over the first, each once, and then comes the place
-    of each row of counts there. The third never wins with a lead that is no larger than that of the second.
-    """
-    counts = np.array([each for each in product(range(answers + 1), repeat=labels) if sum(each) == answers])
-    ways = np.array([factorial(answers) / prod(map(factorial, each)) for each in counts.tolist()])
-    ahead = np.maximum(counts[:, 1:told] - counts[:, :1], 0)
-    ahead[:, 1:] *= ahead[:, 1:] > ahead[:, :1]
-    leads, place = np.unique(ahead, axis=0, return_inverse=True)
-    return leads, place.ravel(), counts, ways
+def _outcomes(answers: int, told: int, others: int) -> dict[tuple[int, ...], Counter[int]]:
+    """List by how many answers classes lead over the likeliest one, and in how many ways, by its own answers."""
+    found: dict[tuple[int, ...], Counter[int]] = {}
+    for first, *rest in product(range(answers + 1), repeat=told):
+        left = answers - first - sum(rest)
+        if left >= 0:
+            orders = factorial(answers) // prod(map(factorial, (first, *rest, left)))
+            found.setdefault(tuple(max(n - first, 0) for n in rest), Counter())[first] += orders * others**left
+    return found
 
 
 def rank_tasks(pieces: Iterable[Piece], n: int) -> Piece:

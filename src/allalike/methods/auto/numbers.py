@@ -208,16 +208,7 @@ def fit_chosen(run: Run, *, levels: bool = False) -> LineFit:
 
 
 def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
-    """Fit the model of a run's numbers that held-out answers support.
-
-    >>> import allalike
-    >>> from allalike.methods.auto.screening import screen
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [(i, t, t % 7 + rng.normal(0, 1 + i)) for i in range(5) for t in range(300)]
-    >>> run = allalike.Memory().load(allalike.read(rows, domain="real"))
-    >>> fit_numbers(run, screen(run, plain=True)).weight.round(1)
-    array([0.7, 0.2, 0.1, 0. , 0. ])
-    """
+    """Fit the model of a run's numbers that held-out answers support."""
     groups = screening.groups
     whole, number = collapse(run, groups), groups.number
     fit, uncertainty = fit_chosen(whole), None
@@ -294,15 +285,7 @@ class Biases(NamedTuple):
 
 
 def estimate_biases(run: Run, groups: CopyGroups, weight: Floats) -> Biases:
-    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers.
-
-    >>> import allalike
-    >>> from allalike.methods.fit import CopyGroups
-    >>> rows = [("ada", 1, 0.0), ("bob", 1, 2.0), ("ada", 2, 5.0), ("bob", 2, 8.0)]
-    >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> estimate_biases(run, CopyGroups.independent(2), np.ones(2)).bias
-    array([-2.5,  2.5])
-    """
+    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers."""
     from scipy.special import stdtrit
 
     run, number = collapse(run, groups), groups.number

@@ -73,15 +73,7 @@ class Screening:
 
 
 def screen(run: Run, *, plain: bool) -> Screening:
-    """Detect copies and measure informativeness; with ``plain`` all workers count, and each for themselves.
-
-    >>> import allalike
-    >>> rows = [(worker, task, "y" if worker == "eve" else "xyz"[task % 3]) for worker in ("ada", "bob", "eve", "kim")
-    ...         for task in range(30)]
-    >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> screen(run, plain=False).signal.uninformative
-    array([False, False,  True, False])
-    """
+    """Detect copies and measure informativeness; with ``plain`` all workers count, and each for themselves."""
     independent = CopyGroups.independent(len(run.workers))
     if plain:
         return Screening(independent, None)
@@ -107,14 +99,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
 
 
 def measure_informativeness(run: Run) -> Informativeness:
-    """Measure how much the answers of each worker depend on the tasks.
-
-    >>> import allalike
-    >>> labels = {"ada": "xyxyxyxyxyxy", "bob": "xyxyxyxyxyxy", "eve": "xyxyxyxxyxyx", "lea": "xxxxxxxxxxxx"}
-    >>> rows = [(worker, task, label) for worker, own in labels.items() for task, label in enumerate(own)]
-    >>> measure_informativeness(allalike.Memory().load(allalike.read(rows))).uninformative
-    array([False, False, False,  True])
-    """
+    """Measure how much the answers of each worker depend on the tasks."""
     k = run.encoding.n_labels if run.encoding.nominal else 0
     if 0 < k <= _MAX_LABELS and 8 * _TABLES * len(run.workers) * k <= run.free_memory:
         counts = run.sum(partial(count_labels, k=k))["counts"]

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.engines.sample import sample_tasks
+from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods.fit import Uncertainty
 
 if TYPE_CHECKING:
@@ -128,23 +128,11 @@ class AnswerTable:
     @classmethod
     def of(cls, sample: MemoryRun) -> AnswerTable:
         """List the answers of a sample."""
-        blocks = sample.blocks
-        sizes, worker, label = (
-            np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "worker", "label")
-        )
-        gold = []
-        for block in blocks:
-            known = np.full(block.n_tasks, np.nan)
-            known[block.gold_task] = block.gold_label
-            gold.append(known)
-        return cls.sort(
-            np.repeat(np.arange(len(sizes)), sizes),
-            worker,
-            label.astype(np.intp),
-            n_workers=len(sample.workers),
-            k=sample.encoding.n_labels,
-            gold=np.concatenate(gold),
-        )
+        block, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
+        gold = np.full(block.n_tasks, np.nan)
+        gold[block.gold_task] = block.gold_label
+        label = block.label.astype(np.intp)
+        return cls.sort(block.task, block.worker, label, n_workers=block.n_workers, k=k, gold=gold)
 
     @classmethod
     def sort(cls, task: Array, worker: Array, label: Array, *, n_workers: int, k: int, gold: Array) -> AnswerTable:
@@ -183,14 +171,7 @@ class AnswerTable:
         return np.where(answers > 1, wrong - others, 0.0), answers > 1
 
     def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Floats:
-        """Return the probability that each slot is right, by EM; ``weight`` is per task, ``start`` an earlier result.
-
-        >>> labels = np.array([0, 0, 0, 1, 1, 1, 0, 0, 1])
-        >>> table = AnswerTable.sort(np.repeat([0, 1, 2], 3), np.tile([0, 1, 2], 3), labels, n_workers=3, k=2,
-        ...                          gold=np.full(3, np.nan))
-        >>> table.fit().round(1)
-        array([1. , 1. , 0.9, 0.1])
-        """
+        """Return the probability that each slot is right, by EM, with weights of tasks, from an earlier result."""
         rounds = _ROUNDS if start is None else _FEW_ROUNDS
         tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
         n_cells, n_tasks = len(self.cell_worker), self.n_tasks
@@ -346,16 +327,7 @@ def take_sample(run: Run) -> MemoryRun:
 
 
 def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
-    """Estimate the errors of the workers of a run without copies, whose labels are classes, from a sample of it.
-
-    >>> import allalike
-    >>> said = {"ada": "xyxyxyxyxy", "bob": "xyxyxyxyxx", "eve": "xyxyxyxyyx", "kim": "yxxyyyxxyy"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
-    >>> run = allalike.Memory().load(allalike.read(rows))
-    >>> found = estimate_class_errors(run, take_sample(run), use_gold=False, ranks=True)
-    >>> found.error.round(2), found.rank_low, found.rank_high
-    (array([0.13, 0.07, 0.13, 0.47]), array([1., 1., 1., 4.]), array([3., 3., 3., 4.]))
-    """
+    """Estimate the errors of the workers of a run without copies, whose labels are classes, from a sample of it."""
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
     unknown = np.full(len(shared), np.nan)
     nothing = Uncertainty(
@@ -427,12 +399,7 @@ def _shrink(rate: Floats, answers: Array) -> Floats:
 def estimate_squares(
     answers: Floats, fault: Floats, error: Floats, variance: Floats, *, square: float = 1.0
 ) -> Uncertainty:
-    """Return the uncertainty of mean squared errors in a unit, given shrunk estimates and the variance of the mean.
-
-    >>> found = estimate_squares(np.array([10.0]), np.ones(1), np.ones(1), np.array([0.2]))
-    >>> found.low.round(2), found.high.round(2)
-    (array([0.49]), array([3.08]))
-    """
+    """Return the uncertainty of mean squared errors in a unit, given shrunk estimates and the variance of the mean."""
     from scipy.special import chdtri
 
     known = answers > 1

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from allalike.readers.formats.source import Source
 
     Columns = Mapping[str, Sequence[str]]
-    Reasons = Mapping[int, Sequence[str]]  # by row, why a person's answers deserve a look
 
 _DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _WORDS = {name: "|".join(parts) for name, parts in _DATA.items() if isinstance(parts, list)}
@@ -121,18 +120,16 @@ class SurveyTool(Tool):
         worker = next((name for name in form.names if _code(name) in self.ids), None)
         worker = worker if self.ids else self.find_person(form)
         reasons = {name: self.find_reason(form, name) for name in form.names if name != worker}
-        questions = _choose_questions(form, reasons, files)
+        return self.table(form, worker, _choose_questions(form, reasons, files))
+
+    def table(self, form: Form, worker: str | None, questions: Sequence[str]) -> Source:
+        """Return a row for each answer: the columns about its person, and block, question and answer."""
         answers = {name: form.cells(name) for name in questions}
         blocks, ticks = find_blocks(answers), fill_ticks(answers)
         careless = _find_careless(form, {name: cells for name, cells in answers.items() if name not in ticks})
         if ticks:
             form.remarks.append(f"Options that were not ticked are {_UNTICKED!r}, of {_shorten(list(ticks))}.")
-        return self.table(form, worker, answers | ticks, blocks, careless)
-
-    def table(
-        self, form: Form, worker: str | None, answers: Columns, blocks: Mapping[str, str], careless: Reasons
-    ) -> Source:
-        """Return a row for each answer: the columns about its person, and block, question and answer."""
+        answers |= ticks
         given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
         if not given:
             raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")

@@ -61,14 +61,7 @@ _COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 
 @dataclass(frozen=True)
 class WorkerPairs:
-    """The pairs of workers that met, each once, ``left`` being the smaller number.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, {"x"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"}), ("eve", 2, {"y"})]
-    >>> met = find_worker_pairs(allalike.Memory().load(allalike.read(rows, domain="set")))
-    >>> met.left, met.right, met.common, met.mean
-    (array([0, 0, 1]), array([1, 2, 2]), array([2., 1., 1.]), array([0.5, 0. , 1. ]))
-    """
+    """The pairs of workers that met, each once, ``left`` being the smaller number."""
 
     left: npt.NDArray[np.int64]
     right: npt.NDArray[np.int64]
