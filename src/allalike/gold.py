@@ -23,7 +23,6 @@ from allalike._core.columns.matches import find_places
 from allalike._core.columns.values import Values, shorten
 from allalike._core.words import count
 from allalike.checks import Issue
-from allalike.domains.spelling import match_key
 from allalike.errors import GoldError
 from allalike.readers.gold import SAME, write_gold_map
 
@@ -137,7 +136,7 @@ def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
     >>> gold = allalike.readers.open_gold({task: task % 3 for task in range(9)})
     >>> run = allalike.Memory().load(allalike.read(rows, domain="categorical").with_gold(gold))
     >>> find_misfit(run, gold).maps
-    (LabelMap(what='1 is added to each label', gold_map='0=1,1=2,2=3', agree=9),)
+    (LabelMap(what='0 is 1, 1 is 2, 2 is 3', gold_map='0=1,1=2,2=3', agree=9),)
     """
     votes = None if gold.stated or not run.encoding.n_labels else _compare_with_votes(run, gold)
     if votes is None:
@@ -171,7 +170,7 @@ def is_contradicted(votes: GoldVotes) -> bool:
 
 def _find_maps(votes: GoldVotes) -> list[LabelMap]:
     """Return the label maps that the votes clearly support, the most probable first."""
-    proposals = [*_propose_spellings(votes), *_propose_sums(votes), *_propose_assignment(votes)]
+    proposals = [*_propose_spellings(votes), *_propose_assignment(votes)]
     rated = [(_compute_support(votes, meant, price), what, meant) for what, meant, price in proposals]
     rated.sort(key=lambda each: -each[0])
     best: dict[bytes, LabelMap] = {}
@@ -222,21 +221,6 @@ def _propose_spellings(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
         yield "case and marks are those of the answers", meant, 0.0
 
 
-def _propose_sums(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
-    """Propose that whole numbers are counted from another one, or in the reverse order."""
-    labels, values = _parse_whole_numbers(votes.labels), _parse_whole_numbers(votes.values)
-    if not labels or not values:
-        return
-    place = {number: code for code, number in enumerate(labels)}
-    low, high = min(labels), max(labels)
-    for step in dict.fromkeys((1, -1, low - min(values), high - max(values))):
-        if step:
-            meant = np.array([place.get(value + step, len(place)) for value in values], np.int64)
-            yield f"{abs(step)} is {'added to' if step > 0 else 'taken from'} each label", meant, log(4)
-    meant = np.array([place.get(low + high - value, len(place)) for value in values], np.int64)
-    yield f"each label is taken from {low + high}", meant, log(4)
-
-
 def _propose_assignment(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
     """Propose the one-to-one map with which most tasks agree."""
     n_labels, n_values = len(votes.labels), len(votes.values)
@@ -264,13 +248,6 @@ def _list_changes(votes: GoldVotes, meant: Codes) -> list[tuple[Any, int]]:
     """List the values that mean another label, with the place of that label."""
     triples = zip(votes.values, meant.tolist(), votes.codes.tolist(), strict=True)
     return [(value, new) for value, new, old in triples if new != old and new < len(votes.labels)]
-
-
-def _parse_whole_numbers(labels: Sequence[Any]) -> list[int]:
-    """Return labels as whole numbers, or nothing if some are none."""
-    texts = [str(match_key(label)) for label in labels]
-    whole = all(text.lstrip("-").isdecimal() and text.isascii() for text in texts)
-    return list(map(int, texts)) if whole else []
 
 
 def _compare_with_votes(run: Run, gold: Gold) -> GoldVotes | None:

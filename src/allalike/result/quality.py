@@ -28,7 +28,6 @@ from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import cut
 from allalike.errors import UnsupportedError
-from allalike.methods.fit import CopyGroups
 from allalike.result.summaries import find_worse, keep_known, with_quorum
 from allalike.result.tables import function_columns, worker_columns
 
@@ -56,16 +55,6 @@ _MAX_CELLS = 1 << 24  # of tables of workers, truths and classes
 def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
     """Return the strength of each disagreement: the distance to the label times its confidence, 1 if not known."""
     return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
-
-
-def bias_columns(run: Run, weighing: Fit) -> dict[str, Any]:
-    """Return the table of biases: by how much each worker's numbers are too high, with 95 % confidence intervals."""
-    from allalike.methods.auto.numbers import estimate_biases
-
-    groups = weighing.copy_groups or CopyGroups.independent(len(weighing.weight))
-    found = estimate_biases(run, groups, weighing.weight)
-    tasks = {"task": run.worker_task} if run.worker_task is not None else {}
-    return {**tasks, "worker": run.workers, "bias": found.bias, "ci_low": found.low, "ci_high": found.high}
 
 
 def rate_workers(run: Run, weighing: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:

@@ -12,16 +12,18 @@ import numpy as np
 from allalike._core.columns.values import frame_of
 from allalike._core.late import pd
 from allalike._core.options import check_number
+from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
 from allalike.frames import Frame, Framed
 from allalike.methods.auto.next_labels import rank_tasks
+from allalike.methods.fit import CopyGroups
 from allalike.result.messages import list_all_notes
-from allalike.result.quality import bias_columns, flag_columns, rate_workers
+from allalike.result.quality import flag_columns, rate_workers
 from allalike.result.saved import Call, SavedAs
 from allalike.result.saving import REPORT, list_output, save_result, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.summary import Summary
-from allalike.result.tables import find_curve, list_first, next_columns, result_html, result_text, truth_columns
+from allalike.result.tables import next_columns, result_html, result_text, truth_columns
 
 if TYPE_CHECKING:
     import os
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 
+_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
 _MAX_LOOKED_AT, _MAX_COMPARED = 5_000_000, 100_000  # answers for a table of quality: classes; sets, objects and masks
 
 
@@ -90,9 +93,7 @@ class Result(Framed[Frame]):
         return Summary.from_dict(self.summary)
 
     def __repr__(self) -> str:
-        has_groups = self.weighing.copy_groups is not None
-        first, recurring = list_first(self.found, self.run.encoding), self.run.domain.recurring
-        return result_text(self.facts, first, has_groups=has_groups, recurring=recurring)
+        return result_text(self.facts, self.found, self.run, has_groups=self.weighing.copy_groups is not None)
 
     def _repr_html_(self) -> str:
         plain = self.tables_as("pandas")
@@ -271,7 +272,13 @@ class Result(Framed[Frame]):
         if not self.run.encoding.numeric:
             name = self.run.domain.name
             raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
-        return self._dress(bias_columns(self.run, self.weighing))
+        from allalike.methods.auto.numbers import estimate_biases
+
+        run, weights = self.run, self.weighing.weight
+        found = estimate_biases(run, self.weighing.copy_groups or CopyGroups.independent(len(weights)), weights)
+        tasks = {"task": run.worker_task} if run.worker_task is not None else {}
+        limits = {"bias": found.bias, "ci_low": found.low, "ci_high": found.high}
+        return self._dress({**tasks, "worker": run.workers, **limits})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -410,7 +417,17 @@ class Result(Framed[Frame]):
         >>> curve["answers_per_task"].tolist(), bool(curve["expected_accuracy"].is_monotonic_increasing)
         ([1, 2, 3, 4, 5, 6, 7], True)
         """
-        return self._dress(find_curve(self.run, self.weighing, self.facts.method.name))
+        known = self.weighing.uncertainty
+        if known is None or (expect := known.expect) is None:
+            method = self.facts.method.name
+            raise UnsupportedError(
+                f"{method} does not say how probably these truths are right. auto does, for classes."
+            )
+        sample = sample_tasks(self.run, _CURVE_ANSWERS, with_gold=False)
+        numbers = range(1, int(np.median(np.concatenate([block.sizes for block in sample.blocks]))) + 1)
+        drawn = [[expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)] for number in numbers]
+        columns = {"answers_per_task": numbers, "expected_accuracy": [np.mean(each) for each in drawn]}
+        return self._dress(pd.DataFrame(columns))
 
     def save(
         self,

@@ -45,11 +45,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array
+    from allalike.engines import TaskTable
     from allalike.report.material import Material
     from allalike.result.result import Result
     from allalike.result.saved import Call
 
     Tables = Mapping[str, Mapping[str, Values | Array]]
+    _Rows = Callable[..., pa.Table]
     from collections.abc import Iterable
 
     import pandas as pd
@@ -101,23 +103,18 @@ def save_result(
     written[f"{DETAILS}/workers.{how.format}"] = flagged
     if "judges" not in (tables or {}):
         written = {place("workers"): shorten_workers(put_flagged_first(flagged)), **written}
-    names = [*([] if place("truth") in written else [place("truth")]), *written]
-    names += [place("objects")] if encoding.things is not None else []
-    names += [place("probabilities")] if posteriors is not None else []
-    names = [*sorted(names, key=lambda name: "/" in name), *([REPORT] if how.report else []), SUMMARY]
+    large = _list_large(result, posteriors)
+    if place("truth") in written:
+        del large["truth"]
+    names = sorted([*map(place, large), *written], key=lambda name: "/" in name)
+    names = [*names, *([REPORT] if how.report else []), SUMMARY]
     with output.staged([*names, *written_names(writers)]) as stage:
         (stage / DETAILS).mkdir()
         for name, columns in written.items():
             write_tables(stage / name, [_finish(table_of, how.safe_csv, columns)])
-        if place("truth") not in written:
-            rows = partial(truth_table, encoding=encoding, weighing=result.weighing, folder=stage)
-            result.found.write(stage / place("truth"), partial(_finish, rows, how.safe_csv))
-        if encoding.things is not None:
-            rows = partial(object_table, things=encoding.things)
-            result.found.write(stage / place("objects"), partial(_finish, rows, how.safe_csv))
-        if posteriors is not None:
-            rows = partial(probability_table, encoding=encoding)
-            posteriors.write(stage / place("probabilities"), partial(_finish, rows, how.safe_csv))
+        for name, (table, rows) in large.items():
+            rows = partial(rows, encoding=encoding, folder=stage)
+            table.write(stage / place(name), partial(_finish, rows, how.safe_csv))
         for writer in writers:
             (stage / writer.name).mkdir()
             writer.write(_list_findings(result, flagged, safe_csv=how.safe_csv), stage / writer.name)
@@ -149,6 +146,14 @@ def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Va
     }
     always = ("truth", "judges")
     return {name: columns for name, columns in tables.items() if name in always or len(next(iter(columns.values())))}
+
+
+def _list_large(result: Result[Any], posteriors: TaskTable | None) -> dict[str, tuple[TaskTable, _Rows]]:
+    """Return the tables that are written piece by piece, each with the function that makes its rows."""
+    large: dict[str, tuple[TaskTable, _Rows]] = {"truth": (result.found, partial(truth_table, fit=result.weighing))}
+    if result.run.encoding.things is not None:
+        large["objects"] = (result.found, object_table)
+    return large if posteriors is None else {**large, "probabilities": (posteriors, probability_table)}
 
 
 def _write_state(folder: Path, call: Call | None, summary: Mapping[str, Any], how: SavedAs | None) -> str:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from allalike._core.columns.values import Values, shorten, table_of, text_column
-from allalike._core.late import pd
 from allalike._core.words import count
 from allalike.answers.answers import say_columns
-from allalike.engines.sample import sample_tasks, thin_tasks
-from allalike.errors import UnsupportedError
 from allalike.frames import tell_apart
 from allalike.methods.auto.uncertainty import FEW
 from allalike.result.messages import (
@@ -31,11 +28,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    import pandas as pd
     import pyarrow as pa
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
-    from allalike.domains.contract import Things
     from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Fit
     from allalike.methods.fit import Uncertainty
@@ -47,7 +44,7 @@ _MAIN_COLUMNS = ("task", "worker", "answers", *ERRORS, *_IF_KNOWN, "weight", "fl
 OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
 
 
-def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
+def worker_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers."""
     columns: dict[str, Values | Array] = {
         **({"task": run.worker_task} if run.worker_task is not None else {}),
@@ -55,14 +52,14 @@ def worker_columns(run: Run, weighing: Fit) -> dict[str, Values | Array]:
         "answers": run.answer_counts,
         **({"prior_answers": run.history.answers.astype(np.int64)} if run.history is not None else {}),
     }
-    faults, error_rate = weighing.uncertainty, weighing.error_rate
-    own = weighing.columns or _own_columns(run, weighing.weight)
-    more = {**trust_columns(weighing), **own}
+    faults, error_rate = fit.uncertainty, fit.error_rate
+    own = fit.columns or _own_columns(run, fit.weight)
+    more = {**trust_columns(fit), **own}
     if faults is not None:
-        known = {"shared_tasks": faults.shared, "disparity": weighing.disparity, **fault_columns(weighing, faults)}
-        return {**columns, **known, "few_answers": faults.few, "weight": weighing.weight, **more}
-    error = {"mean_error": weighing.fault} if error_rate is None else {"error_rate": error_rate}
-    return {**columns, "disparity": weighing.disparity, **error, "weight": weighing.weight, **more}
+        known = {"shared_tasks": faults.shared, "disparity": fit.disparity, **fault_columns(fit, faults)}
+        return {**columns, **known, "few_answers": faults.few, "weight": fit.weight, **more}
+    error = {"mean_error": fit.fault} if error_rate is None else {"error_rate": error_rate}
+    return {**columns, "disparity": fit.disparity, **error, "weight": fit.weight, **more}
 
 
 def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
@@ -82,9 +79,9 @@ def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
     return {name: column for columns in found for name, column in columns.items()}
 
 
-def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
+def trust_columns(fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of workers that say whose answers can be trusted."""
-    known, groups = weighing.uncertainty, weighing.copy_groups
+    known, groups = fit.uncertainty, fit.copy_groups
     if known is None or groups is None or known.uninformative is None:
         return {}
     assert known.informativeness is not None
@@ -102,10 +99,10 @@ def trust_columns(weighing: Fit) -> dict[str, Values | Array]:
     }
 
 
-def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
+def fault_columns(fit: Fit, faults: Uncertainty) -> dict[str, Floats]:
     """Return the estimated error of each worker, its interval, the error relative to the others, and the rank."""
-    rate = weighing.error_rate
-    told = faults.best(weighing.fault) if rate is None else rate
+    rate = fit.error_rate
+    told = faults.best(fit.fault) if rate is None else rate
     read = np.sqrt if faults.unit == "rmse" else np.asarray
     low, high = faults.interval_around(told)
     columns = {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
@@ -113,30 +110,30 @@ def fault_columns(weighing: Fit, faults: Uncertainty) -> dict[str, Floats]:
     return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
 
-def find_few(run: Run, weighing: Fit) -> npt.NDArray[np.bool_]:
+def find_few(run: Run, fit: Fit) -> npt.NDArray[np.bool_]:
     """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
-    faults = weighing.uncertainty
+    faults = fit.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
 
-def sureness(weighing: Fit) -> str:
+def sureness(fit: Fit) -> str:
     """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
-    known = weighing.uncertainty
+    known = fit.uncertainty
     return "support" if known is not None and known.confidence is None else "confidence"
 
 
-def next_columns(piece: Piece, weighing: Fit) -> dict[str, Values | Array]:
+def next_columns(piece: Piece, fit: Fit) -> dict[str, Values | Array]:
     """Return the columns of the table of tasks that are to be asked next."""
     return {
         "task": piece.tasks,
-        sureness(weighing): piece.found["confidence"],
+        sureness(fit): piece.found["confidence"],
         "answers": piece.answers,
         "gain": piece.found["gain"],
     }
 
 
 def truth_columns(
-    piece: Piece, encoding: Encoding, weighing: Fit, decode: Callable[[str], Values] | None = None
+    piece: Piece, encoding: Encoding, fit: Fit, decode: Callable[[str], Values] | None = None
 ) -> dict[str, Values | Array]:
     """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
     show = decode or (lambda name: encoding.decode(piece.found[name]))
@@ -151,7 +148,7 @@ def truth_columns(
         "label": label.without(piece.found["abstained"]) if "abstained" in piece.found else label,
         **({"verdict": text_column([OUTCOMES[n] for n in piece.found["verdict"]])} if "verdict" in piece.found else {}),
         **own,
-        **(limits or {sureness(weighing): piece.found["confidence"]}),
+        **(limits or {sureness(fit): piece.found["confidence"]}),
         "standard_error": piece.found["error"],
         "answers": piece.answers,
         **({"effective_answers": piece.found["voices"]} if "voices" in piece.found else {}),
@@ -162,23 +159,24 @@ def truth_columns(
     }
 
 
-def object_table(piece: Piece, *, things: Things) -> pa.Table:
+def object_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
     """Return the table of the objects that truths are made of."""
-    return table_of(things.list_objects(piece.tasks, piece.found))
+    assert encoding.things is not None
+    return table_of(encoding.things.list_objects(piece.tasks, piece.found))
 
 
-def probability_table(piece: Piece, *, encoding: Encoding) -> pa.Table:
+def probability_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
     """Return the table of how probable each class is: a column for each."""
     found = piece.found["probability"]
     names = tell_apart(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
     return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 
-def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Fit) -> Iterator[Truth]:
+def list_truths(pieces: Iterable[Piece], encoding: Encoding, fit: Fit) -> Iterator[Truth]:
     """Yield the truth of each task, with its confidence where that is known."""
     for piece in pieces:
-        columns = truth_columns(piece, encoding, weighing)
-        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(weighing)))
+        columns = truth_columns(piece, encoding, fit)
+        tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(fit)))
         assert isinstance(tasks, Values)
         assert isinstance(labels, Values)
         known = [None] * len(tasks) if sure is None else [x if math.isfinite(x) else None for x in sure.tolist()]
@@ -186,11 +184,11 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, weighing: Fit) -> I
             yield Truth(task, label, confidence)
 
 
-def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path) -> pa.Table:
+def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> pa.Table:
     """Return the table of truths as it is written; labels that are files are written into the folder."""
     pictures = encoding.domain.pictures
     if pictures is None:
-        return table_of(truth_columns(piece, encoding, weighing))
+        return table_of(truth_columns(piece, encoding, fit))
 
     def export(name: str) -> Values:
         kept = piece.found[name].copy()
@@ -199,7 +197,7 @@ def truth_table(piece: Piece, *, encoding: Encoding, weighing: Fit, folder: Path
         paths: Values = pictures.export(kept, piece.tasks, folder / {"label": "labels"}.get(name, name))
         return paths
 
-    return table_of(truth_columns(piece, encoding, weighing, export))
+    return table_of(truth_columns(piece, encoding, fit, export))
 
 
 # Shown: what a result looks like at a prompt and in a notebook, in a few lines.
@@ -209,15 +207,7 @@ _N_TRUTHS = 3  # at a prompt
 _N_ROWS = 5  # of a table in a notebook
 
 
-def list_first(found: TaskTable, encoding: Encoding) -> list[str]:
-    """Show the first truths."""
-    piece = next(iter(found.pieces()))
-    labels = encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
-    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
-    return [f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)]
-
-
-def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurring: bool) -> str:
+def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:
     """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
 
     >>> import allalike
@@ -228,6 +218,9 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
     1 note: see .notes.
     See .truth, .workers, .summary, .next_tasks(), .save("folder").
     """
+    piece = next(iter(found.pieces()))
+    labels = run.encoding.decode(piece.found["label"][:_N_TRUTHS]).tolist()
+    tasks = piece.tasks.take(np.arange(len(labels))).tolist()
     columns = summary.guessed.get("columns")
     remarks = (*describe_label_confidence(summary), *describe_gold_error(summary), *describe_screening(summary))
     notes, groups = list_notes(summary), ".groups, " if has_groups else ""
@@ -235,8 +228,8 @@ def result_text(summary: Summary, first: list[str], *, has_groups: bool, recurri
         [
             f"Result: {describe_counts(summary)}, by {summary.method.name} on {summary.engine}.",
             *([f"Columns: {say_columns(columns)}."] if columns else []),
-            *first,
-            *format_label_changes(summary, recurring=recurring),
+            *(f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)),
+            *format_label_changes(summary, recurring=run.domain.recurring),
             *(remark.sentence for remark in remarks),
             *([f"{count(len(notes), 'note')}: see .notes."] if notes else []),
             f'See .truth, .workers, {groups}.summary, .next_tasks(), .save("folder").',
@@ -276,26 +269,6 @@ def paragraphs(text: str) -> str:
 
 def _titled(title: str, table: pd.DataFrame) -> str:
     return f"<h4>{title}</h4>{table.to_html(index=False, border=0, max_cols=12)}"
-
-
-# Curve: how often truths are expected to be right with fewer answers to a task.
-
-
-_CURVE_ANSWERS, _CURVE_DRAWS = 20_000, 10
-
-
-def find_curve(run: Run, weighing: Fit, method: str) -> pd.DataFrame:
-    """Return the expected accuracy for each number of answers a task, as `Result.learning_curve` has it."""
-    expect = None if weighing.uncertainty is None else weighing.uncertainty.expect
-    if expect is None:
-        raise UnsupportedError(f"{method} does not say how probably these truths are right. auto does, for classes.")
-    sample = sample_tasks(run, _CURVE_ANSWERS, with_gold=False)
-    most = int(np.median(np.concatenate([block.sizes for block in sample.blocks])))
-    means = [
-        np.mean([expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)])
-        for number in range(1, most + 1)
-    ]
-    return pd.DataFrame({"answers_per_task": range(1, most + 1), "expected_accuracy": means})
 
 
 # Functions: what is known of the workers of a label matrix, under the names that Snorkel's LFAnalysis has.
