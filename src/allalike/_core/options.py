@@ -86,8 +86,14 @@ def choice(default: str | None, *others: str) -> Any:
 
 
 def flag(default: bool) -> Any:
-    """Make a field that is True or False."""
-    return option(default, check_flag)
+    """Make a field that is True or False; the word 'no' would count as True."""
+
+    def check(value: Any, option: str) -> bool:
+        if not isinstance(value, bool):
+            raise OptionError(f"{option} is {value!r}. It must be True or False.")
+        return value
+
+    return option(default, check)
 
 
 def share(default: float) -> Any:
@@ -120,13 +126,6 @@ def check_length(text: str, name: str) -> str:
     if len(text) > MAX_OPTION_CHARACTERS:
         raise OptionError(f"{name} has {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most.")
     return text
-
-
-def check_flag(value: Any, option: str) -> bool:
-    """Return the value if it is True or False; the word 'no' would count as True."""
-    if not isinstance(value, bool):
-        raise OptionError(f"{option} is {value!r}. It must be True or False.")
-    return value
 
 
 def check_choice(value: str, choices: Iterable[str], option: str) -> str:

@@ -67,7 +67,10 @@ class Gold:
         stays = ~blank
         numbers = task.keep(stays).factors[0]
         if len(numbers) and np.bincount(numbers).max() > 1:
-            stays[stays] = _mark_first(numbers, _list(label.keep(stays)))
+            match_truths(zip(_list(task.keep(stays)), _list(label.keep(stays)), strict=True))
+            first = np.zeros(len(numbers), np.bool_)
+            first[np.unique(numbers, return_index=True)[1]] = True
+            stays[stays] = first
         return cls(task.keep(stays), label.keep(stays), int(blank.sum()), stated)
 
     def split(self, domain: Domain) -> Gold:
@@ -133,16 +136,6 @@ def _refuse_missing(column: Column) -> None:
     missing = column.missing()
     if missing.any():
         raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
-
-
-def _mark_first(tasks: Any, labels: list[Any]) -> list[bool]:
-    """Mark the first row of each task, and those with another label than that."""
-    known: dict[int, Any] = {}
-    marks = []
-    for task, label in zip(tasks.tolist(), labels, strict=True):
-        marks.append(task not in known or not _is_same(known[task], label))
-        known.setdefault(task, label)
-    return marks
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -53,7 +53,10 @@ def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np
     """
     if len(left.elements) < len(right.elements):
         left, i, right, j = right, j, left, i
-    codes = right.codes if right is left else _translated(right, left)
+    codes = right.codes
+    if right is not left:  # elements that the others lack come behind theirs
+        known = [left.place.get(element, len(left.elements) + n) for n, element in enumerate(right.elements)]
+        codes = np.array(known, np.int64)[codes]
     width = len(left.elements) + len(right.elements)
     size, other_size = left.first[i + 1] - left.first[i], right.first[j + 1] - right.first[j]
     both = np.empty(len(i), np.int64)
@@ -63,12 +66,6 @@ def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np
         both[part] = np.diff(one.multiply(other).indptr)
     either = size + other_size - both
     return np.asarray((either - both) / np.maximum(either, 1), np.float64)
-
-
-def _translated(sets: Sets, known: Sets) -> Places:
-    """Return the codes of some sets as others number their elements; elements that these lack come behind."""
-    codes = [known.place.get(element, len(known.elements) + n) for n, element in enumerate(sets.elements)]
-    return np.array(codes, np.int64)[sets.codes]
 
 
 def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) -> Any:

@@ -60,15 +60,10 @@ def distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArra
     for part in chunks(intervals, _INTERVALS_PER_CHUNK):
         rows, one = np.unique(i[part], return_inverse=True)
         columns, other = np.unique(j[part], return_inverse=True)
-        found[part] = _distance(left.take(rows), one, right.take(columns), other)
-    return found
-
-
-def _distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArray[np.intp]) -> Floats:
-    both = _shared(left, i, right, j)
-    total = _lengths(left)[i] + _lengths(right)[j]
-    either = total - both
-    found: Floats = np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
+        ours, theirs = left.take(rows), right.take(columns)
+        both = _shared(ours, one, theirs, other)
+        either = _lengths(ours)[one] + _lengths(theirs)[other] - both
+        found[part] = np.maximum(either - both, 0.0) / np.where(either > 0, either, 1.0)
     return found
 
 

@@ -189,20 +189,12 @@ def _count(matched: Floats, size: Places, other: Places) -> Floats:
 DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "jaccard": _jaccard, "count": _count}
 
 
-# Surface distances: how far the borders of two masks are apart, in pixels, or in the millimetres of a volume.
-#
-# The border of a mask are its pixels with a neighbour, side by side, that is off or outside of the picture. With the
-# distances of each pixel of a border to the nearest of the other, both ways,
-#
-#     Hausdorff distance        the largest of them (Huttenlocher, Klanderman, Rucklidge 1993)
-#     at 95 %                   that which 95 % of them do not exceed, so that a stray pixel does not decide
-#     mean surface distance     their mean, of both ways together (Heimann and others 2009)
-#
-# Two empty masks are 0 apart; how far an empty one is from another is unknown (NaN).
-
-
 def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
     """Return the Hausdorff distance, that at 95 %, and the mean surface distance of two masks of one size.
+
+    They are the maximum, the 95th percentile and the mean of the distances of border pixels to the nearest of the other
+    border, both ways, in pixels or in the millimetres of a volume (Huttenlocher et al. 1993; Heimann et al. 2009). Two
+    empty masks are 0 apart; an empty one and another are NaN apart.
 
     >>> from allalike._core.masks import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)
@@ -221,7 +213,7 @@ def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
 
 
 def _border(mask: Mask) -> Floats:
-    """Return where the pixels of a border are, a row each."""
+    """Return the places of all pixels that have an off pixel beside them, or the edge of the picture."""
     from scipy import ndimage
 
     whole = mask.shown()

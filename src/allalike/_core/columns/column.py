@@ -206,17 +206,14 @@ class Column:
         numbers = self._as_numbers
         if numbers is None:
             row, value = self.first_without_number()
-            raise LabelError(
-                f"The {self.name} {shorten(value)} in row {row} is not a number. Correct it, or say that the labels are"
-                " not numbers.",
-                domain="categorical",
-            )
+            remedy = "Correct it, or say that the labels are not numbers."
+            reason = f"The {self.name} {shorten(value)} in row {row} is not a number."
+            raise LabelError(f"{reason} {remedy}", domain="categorical")
         finite = np.isfinite(numbers)
         if not finite.all():
             row = int(np.argmin(finite))
             raise LabelError(
-                f"The {self.name} in row {self.row(row)} is {numbers[row]}, which has no distance to the others."
-                " Remove the row; a missing answer is a missing row."
+                f"The {self.name} in row {self.row(row)} is {numbers[row]}, no finite number. Remove the row."
             )
         return numbers
 

@@ -168,6 +168,7 @@ def text_column(texts: list[str]) -> Values:
 # Checks of strings. Of a dictionary, only the distinct values are checked. Of other columns, first and last bytes rule
 # out nearly all strings, so that ten million are checked in a tenth of a second.
 
+_CODE = r"^\s*[-+]?0[0-9]"  # with needless zeros
 _MAY_BE_BLANK = np.zeros(256, np.bool_)  # as the first or last byte; beyond ASCII there are other blanks
 _MAY_BE_BLANK[[*b" \t\n\v\f\r\x1c\x1d\x1e\x1f", *range(128, 256)]] = True
 
@@ -237,10 +238,7 @@ def has_leading_zeros(column: Any) -> bool:
     for strings in _distinct(column):
         first, lengths = _first_bytes(strings)
         perhaps = np.flatnonzero(may_begin.take(first) & (lengths > 1))
-        if (
-            len(perhaps)
-            and pc.any(pc.match_substring_regex(strings.take(arrow_of(perhaps)), r"^\s*[-+]?0[0-9]")).as_py()
-        ):
+        if len(perhaps) and pc.any(pc.match_substring_regex(strings.take(arrow_of(perhaps)), _CODE)).as_py():
             return True
     return False
 
@@ -292,7 +290,15 @@ def hold_objects(name: str, objects: list[Any]) -> Any:
     if kinds == {int, float} and name == "label":
         objects = [value if value is None else as_float(value) for value in objects]
     elif len(kinds) > 1:
-        raise _mixed(name, objects, kinds)
+        first = next(value for value in objects if value is not None)
+        other = next(r for r, v in enumerate(objects) if v is not None and type(v) is not type(first))
+        remedy = "Give all of them the same type."
+        if str in kinds and kinds <= set(_ARROW_TYPES):
+            remedy = "Write all of them as texts, in quotes."
+        raise InputError(
+            f"The {name}s are of mixed types: {shorten(first)} is {type(first).__name__},"
+            f" {shorten(objects[other])} in row {other + 1} is {type(objects[other]).__name__}. {remedy}"
+        )
     if not kinds <= set(_ARROW_TYPES):
         return objects
     try:
@@ -308,17 +314,6 @@ def hold_objects(name: str, objects: list[Any]) -> Any:
     except (UnicodeEncodeError, pa.ArrowInvalid):
         row = next(row for row, value in enumerate(objects) if not _is_unicode(value))
         raise InputError(f"The {name} {shorten(objects[row])} in row {row + 1} is no valid text. Correct it.") from None
-
-
-def _mixed(name: str, objects: list[Any], kinds: set[type]) -> InputError:
-    first = next(value for value in objects if value is not None)
-    row = next(r for r, v in enumerate(objects) if v is not None and type(v) is not type(first))
-    texts = str in kinds and kinds <= set(_ARROW_TYPES)
-    return InputError(
-        f"The {name}s are of mixed types: {shorten(first)} is {type(first).__name__},"
-        f" {shorten(objects[row])} in row {row + 1} is {type(objects[row]).__name__}."
-        f" {'Write all of them as texts, in quotes.' if texts else 'Give all of them the same type.'}"
-    )
 
 
 def plain_values(objects: list[Any], name: str = "value") -> list[Any]:

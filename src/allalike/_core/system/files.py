@@ -41,25 +41,31 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def signals_deferred() -> Iterator[None]:
-    """Let SIGINT and SIGTERM take effect only at the end; those that are ignored stay ignored."""
-    if threading.current_thread() is not threading.main_thread():  # where signals raise nothing
-        yield
-        return
-    came: list[int] = []
-    before: dict[signal.Signals, Any] = {}
+def _signals_handled(names: Iterable[str], handle: Callable[[int], None]) -> Iterator[None]:
+    """Let a function handle signals, as far as the system has them; those that are ignored stay ignored."""
+    main = threading.current_thread() is threading.main_thread()  # signals raise nothing in others
+    numbers = [getattr(signal, name) for name in names if main and hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]  # None: set by C
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handler = signal.getsignal(number)
-            if handler not in (signal.SIG_IGN, None):  # None was set from outside Python, and cannot be set again
-                before[number] = handler
-                signal.signal(number, lambda number, _: came.append(number))
+        for number in heard:
+            signal.signal(number, lambda number, _: handle(number))
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for came_number in dict.fromkeys(came):
-            signal.raise_signal(came_number)
+        for number in heard:
+            signal.signal(number, before[number])
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Let SIGINT and SIGTERM take effect only at the end; those that are ignored stay ignored."""
+    came: list[int] = []
+    try:
+        with _signals_handled(("SIGINT", "SIGTERM"), came.append):
+            yield
+    finally:
+        for number in dict.fromkeys(came):
+            signal.raise_signal(number)
 
 
 @contextmanager
@@ -72,18 +78,8 @@ def ending_asked() -> Iterator[threading.Event]:
     True
     """
     asked = threading.Event()
-    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in numbers} if main else {}
-    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
-    for number in heard:
-        signal.signal(number, lambda *_: asked.set())
-    try:
+    with _signals_handled(("SIGINT", "SIGTERM", "SIGHUP"), lambda _: asked.set()):
         yield asked
-    finally:
-        for number in heard:
-            signal.signal(number, before[number])
 
 
 @contextmanager

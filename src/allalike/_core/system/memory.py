@@ -90,9 +90,8 @@ def check_memory(needed: float, what: str, instead: str) -> None:
     Write less.
     """
     if needed > _LITTLE and needed > (free := free_memory()):
-        raise TooLargeError(
-            f"{what} would need about {needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB. {instead}"
-        )
+        sizes = f"{needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB"
+        raise TooLargeError(f"{what} would need about {sizes}. {instead}")
 
 
 def parse_size(size: str | float, option: str) -> int:

@@ -20,19 +20,16 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
     with ExitStack() as stack:
         writer: Any = None
         for table in tables:
-            if writer is None:
-                writer = stack.enter_context(_open_writer(path, table.schema))
+            if writer is None and path.suffix == ".parquet":
+                import pyarrow.parquet as pq
+
+                writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+            elif writer is None:
+                import pyarrow.csv as pacsv
+
+                options = pacsv.WriteOptions(quoting_style="needed")
+                writer = stack.enter_context(pacsv.CSVWriter(path, table.schema, write_options=options))
             writer.write_table(table)
-
-
-def _open_writer(path: Path, schema: pa.Schema) -> Any:
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        return pq.ParquetWriter(path, schema)
-    import pyarrow.csv as pacsv
-
-    return pacsv.CSVWriter(path, schema, write_options=pacsv.WriteOptions(quoting_style="needed"))
 
 
 # Formulas. A spreadsheet computes a cell such as ``=HYPERLINK(...)`` or ``@SUM(...)``, written by accident or by an

@@ -224,13 +224,6 @@ def distance_sums(
     """Add up, per worker, e and v of answers that have peers, and the moments of e and of its deviations within tasks.
 
     With gold labels, e is the distance to these.
-
-    >>> from allalike.domains import Real
-    >>> from allalike._core.blocks.block import Block
-    >>> from allalike.domains.real import RealKernels
-    >>> block = Block.of([[0.0, 3.0], [2.0, 3.0], [4.0, 3.0]])
-    >>> distance_sums(block, np.ones(3), kernels=RealKernels(domain=Real()))["fault"]
-    array([9., 0., 9.])
     """
     own = weights.take(block.worker)
     distance, others = kernels.peer_distances(block, weights)

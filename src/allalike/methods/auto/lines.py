@@ -400,15 +400,7 @@ class Choice(NamedTuple):
 
 
 def choose(block: Block, *, levels: bool = False) -> Choice:
-    """Choose the model that predicts held-out answers; of levels, means alone.
-
-    >>> from allalike._core.blocks.block import Block
-    >>> rng = np.random.default_rng(0)
-    >>> truth, error = rng.normal(0, 3, (1, 400)), rng.normal(size=(6, 400))
-    >>> equal, unequal = (Block.of(truth + np.array(sd)[:, None] * error) for sd in ([1] * 6, [1, 1, 1, 2, 3, 4]))
-    >>> choose(equal).model, choose(unequal).model
-    ('unweighted', 'lines')
-    """
+    """Choose the model that predicts held-out answers; of levels, means alone."""
     n, z = block.n_workers, dict[str, float]()
     same = {MEAN: locate_without_each(block, Lines.equal(n)).estimate}
     weighed = len(np.unique(block.worker)) >= _MIN_WORKERS[levels]

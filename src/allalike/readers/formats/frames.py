@@ -310,7 +310,7 @@ def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
     """Mark cells without an answer."""
     if values.dtype.kind in "OU":
         return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
-    return np.asarray(np.not_equal(values, values), np.bool_)  # as only NaN and NaT are not
+    return np.not_equal(values, values) if values.dtype.kind in "fmM" else np.zeros(values.shape, np.bool_)  # as NaN is
 
 
 def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:

@@ -139,16 +139,11 @@ def _join(parts: Sequence[Any]) -> Any:
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             listed = ", ".join(sorted(map(str, kinds)))
             raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
+        floats = [part for part in parts if pa.types.is_floating(part.type)]
+        small = all(pc.all(pc.less(pc.abs(part), 2.0**63)).as_py() for part in floats)  # others become any number
         try:  # whole numbers that an empty cell has turned into floats
-            parts = [_as_whole_numbers(part) for part in parts]
+            parts = [part.cast(pa.int64() if small else pa.float64(), safe=small) for part in parts]
         except pa.ArrowInvalid:
             parts = [part.cast(pa.float64(), safe=False) for part in parts]
     whole = concatenate("label", parts).combine_chunks()  # what is done chunk by chunk takes long with many columns
     return whole if isinstance(whole, pa.ChunkedArray) else pa.chunked_array([whole])
-
-
-def _as_whole_numbers(part: Any) -> Any:
-    """Return numbers as whole ones, or refuse; floats that do not fit are turned into others on some processors."""
-    if pa.types.is_floating(part.type) and not pc.all(pc.less(pc.abs(part), 2.0**63)).as_py():
-        raise pa.ArrowInvalid
-    return part.cast(pa.int64())

@@ -401,7 +401,7 @@ class Export:
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
         if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Leave that out.")
+            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Leave the question out.")
         counts = {name: sum(not (a.is_empty or a.is_gold) for a in self.answers.get(name, ())) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]

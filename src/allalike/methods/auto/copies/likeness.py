@@ -61,12 +61,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Medians:
-    """The places of values whose medians are asked for.
-
-    >>> medians = Medians.of(np.array([0, 0, 0, 2]), 3)
-    >>> medians.find(np.array([5.0, 1.0, 2.0, 7.0]), np.array([1.0, 1.0, 2.0, 1.0]))
-    array([ 2., nan,  7.])
-    """
+    """The places of values whose medians are asked for."""
 
     place: Array
     count: Array

@@ -141,11 +141,7 @@ def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -
 
 
 def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple[Array, Array]:
-    """Put the peers of each worker in order, those whom she met most often first; return also the rank of each.
-
-    >>> rank_peers(np.array([1, 0, 1]), np.array([0, 1, 2]), np.array([2.0, 2.0, 7.0]), 3)
-    (array([1, 2, 0]), array([0, 0, 1]))
-    """
+    """Put the peers of each worker in order, those whom she met most often first; return also the rank of each."""
     draw = mix((who * n_workers + peer).astype(np.uint64))
     order = np.lexsort((draw, -common, who))
     return order, np.arange(len(order)) - np.searchsorted(who[order], who[order])
