@@ -1,17 +1,18 @@
-"""BWA: Bayesian weighted averages of votes, in which a worker's weight is their precision.
+"""BWA: Bayesian weighted averages of votes, in which a worker's weight is a precision.
 
-Li et al. (2019). Whether worker i said c about task j is a number y_ijc, 0 or 1, drawn around the true value z_jc with
-the worker's precision; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
-class, from the shares of the votes as first z, with N_i answers of i, N in all and k classes,
+In Li et al. (2019), an indicator y_ijc (0 or 1) shows whether worker i answered c to task j. It is normally distributed
+around a true value z_jc with the worker's precision; z_jc is normally distributed around the mean of its class.
+Precisions have a Gamma prior. Let worker i have N_i answers, all workers N answers, and let there be k classes.
+Starting with the shares of the votes as z, BWA alternates for each class between
 
     b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)
     mu_c = mean of z_jc over all tasks,
     v_ic = (a + N_i) / (b_c + sum_j (z_jc - y_ijc)^2),
     z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
 
-in turn. It takes a few rounds and one number per worker and class, and no worker counts against their own answers. It
-works on large sets with many answers per task, for which it was made. It fails where workers are wrong more often than
-right, or confuse classes systematically.
+It needs few rounds, and one number per worker and class. It was designed for, and works on, large data with many
+answers per task. It fails if workers err in more than half of their answers, because weights are never negative, or if
+they confuse classes systematically.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without doubt
+_LEAST_VARIANCE = 1e-12  # for workers without errors in a unanimous crowd
 
 
 @dataclass(frozen=True, kw_only=True)
 class BWA(ClassMethod):
     """Bayesian weighted averages of votes, class by class.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
-    the confidence is that of the label.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the averages z, normalised to sum
+    to 1, and the confidence of a label is its normalised average.
 
     Parameters
     ----------
     a_v
-        The a above: number of pseudo-answers of each worker, as uncertain as the votes.
+        Number of pseudo-answers per worker, a in the formulas; they are as uncertain as the votes.
     lambda_
-        Weight of the mean of a class relative to an answer.
+        Weight of the mean of a class relative to one answer.
     max_iter, tol
         Maximum number of rounds, and relative change of variances and means at which they end.
 
@@ -60,7 +61,7 @@ class BWA(ClassMethod):
     """
 
     name: ClassVar[str] = "BWA"
-    summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is the precision, class by class"
+    summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is a precision, class by class"
     a_v: float = number(15.0, least=0.001)
     lambda_: float = number(1.0, least=0)
     max_iter: int = whole(500, least=1)
@@ -70,7 +71,7 @@ class BWA(ClassMethod):
         """Compute averages and precisions, round by round."""
         k, n, peers = run.encoding.n_labels, len(run.workers), Peers(run)
         check_memory(self.name, run, k)
-        # equal precisions and no prior: the first averages are the shares of the votes
+        # With equal precisions and no prior, the first averages are the shares of the votes.
         start = np.concatenate([np.ones((n, k)), np.zeros((n, k))], axis=1)
         first = run.sum(partial(_measure, k=k, prior=0.0), start)
         tasks, answers = first["tasks"].sum(), first["answers"][:, None]
@@ -97,19 +98,19 @@ class BWA(ClassMethod):
 
 
 def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
-    """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with a row per task."""
+    """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with one row per task."""
     precision = 1.0 / np.maximum(state[:, :k], _LEAST_VARIANCE)
     mean = prior * state[:1, k:]
     table = np.empty((block.n_tasks, k))
     for c in range(k):
         of_answer = precision[:, c].take(block.worker)
-        said = block.per_task(np.where(block.label == c, of_answer, 0.0))
-        table[:, c] = (mean[:, c] + said) / (prior + block.per_task(of_answer))
+        votes = block.per_task(np.where(block.label == c, of_answer, 0.0))
+        table[:, c] = (mean[:, c] + votes) / (prior + block.per_task(of_answer))
     return table
 
 
 def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, Floats]:
-    """Add up squared distances to the averages, per worker and class, and what belongs to tasks."""
+    """Add up squared distances to the averages by worker and class, and sums over tasks."""
     table = _average(block, state, k=k, prior=prior)
     likely = _shares(table)[block.task, block.label]
     residuals = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
@@ -131,12 +132,12 @@ def _shares(table: Floats) -> Floats:
 def _decide(
     block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float, ties: Ties
 ) -> dict[str, Array]:
-    """Take the class with the largest average."""
+    """Return the class with the largest average."""
     return take_most_probable(block, _shares(_average(block, state, k=k, prior=prior)), ties)
 
 
 def _probabilities(
     block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float
 ) -> dict[str, Array]:
-    """Return the averages, made to sum to 1, with a row per task and a column per class."""
+    """Return normalised averages, with one row per task and one column per class."""
     return {"probability": _shares(_average(block, state, k=k, prior=prior))}
