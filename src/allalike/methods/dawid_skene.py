@@ -39,10 +39,9 @@ sums per worker that the M step needs.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -50,23 +49,24 @@ from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import flag, number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
-from allalike.methods.fit import Fit
-from allalike.methods.proximity import Peers, normalise, repeat
+from allalike.methods.proximity import LastRound, Peers, normalise, repeat
 from allalike.methods.steps.ballots import (
+    ClassModel,
+    PosteriorModel,
     add_up,
     cells_of,
     count_ballots,
     keep_cells,
     softmax,
-    take_most_probable,
     vote_shares,
 )
-from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
 _MIN_PROBABILITY = 1e-12  # replaces 0 in logarithms
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # simultaneous copies of all confusion matrices, and of posteriors
@@ -83,68 +83,31 @@ class ClassMethod(Method):
         """Return whether labels are classes."""
         return labels.n_classes is not None
 
-    def fit_errors(self, peers: Peers, wrong: Floats, **estimation: Any) -> Fit:
+    def fit_errors(self, peers: Peers, rounds: LastRound, model: ClassModel, *parameters: Floats) -> Fit:
         """Return the fit whose faults are expected shares of wrong answers."""
-        fault = np.maximum(peers.comparable(wrong), 0.0)
-        weight = normalise(peers.run.encoding.noise.weight(fault))
-        return Fit(disparity=peers.unweighted.mean, fault=fault, weight=weight, **estimation)
+        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
+        return rounds.fit(
+            peers,
+            fault=fault,
+            weight=normalise(peers.run.encoding.noise.weight(fault)),
+            decide=partial(model.decide, ties=peers.run.ties),
+            parameters=parameters,
+            probabilities=model.probabilities,
+        )
 
 
-class AnswerModel(ABC):
-    """A model of answers; its parameters have one row per worker."""
-
-    @abstractmethod
-    def start(self, n_workers: int) -> Floats:
-        """Return initial parameters, which are compared with the first M step."""
-
-    @abstractmethod
-    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Add up sufficient statistics of the M step from posteriors, or from votes in the first round."""
-
-    @abstractmethod
-    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the maximum-likelihood parameters given the sums over all tasks, and each worker's error rate."""
-
-    @abstractmethod
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Return the most probable class of each task."""
-
-    @abstractmethod
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return posteriors, with one row per task and one column per class."""
-
-    def prepare(self, run: Run) -> Run:
-        """Precompute data that every round needs."""
-        return run
-
-    def logs(self, parameters: Floats) -> tuple[Floats, ...]:
-        """Return the parameters of kernels: logarithms of probabilities."""
-        return (parameters,)
-
-    def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Return the parameters for estimating labels; ``alone`` marks workers without peers."""
-        return parameters
-
-
-def maximise_likelihood(method: DS | DS1 | IBCC, run: Run, model: AnswerModel) -> Fit:
+def _fit_confusions(method: DS | IBCC, run: Run, model: Confusions) -> Fit:
     """Alternate between E steps and M steps until the parameters no longer change."""
-    peers, prepared = Peers(run), model.prepare(run)
-    start = model.start(len(run.workers))
+    peers, prepared = Peers(run), run.map(partial(keep_cells, k=model.classes))
+    start = np.zeros((len(run.workers), model.classes + 1, model.classes))
 
     def step(parameters: Floats) -> tuple[Floats, Floats]:
         logs = () if parameters is start else model.logs(parameters)
         return model.m_step(prepared.sum(model.e_step, *logs))
 
     rounds = repeat(run, step, start, max_iter=method.max_iter, tol=method.tol)
-    return method.fit_errors(
-        peers,
-        rounds.fault,
-        iterations=rounds.iterations,
-        converged=rounds.converged,
-        decide=partial(model.decide, ties=run.ties),
-        parameters=model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),
-        probabilities=model.probabilities,
-    )
+    rounds.state[peers.unweighted.weight <= 0, :-1] = np.eye(model.classes)  # workers without peers have accuracy 1
+    return method.fit_errors(peers, rounds, model, *model.logs(rounds.state))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,28 +141,20 @@ class DS(ClassMethod):
     def fit(self, run: Run) -> Fit:
         """Estimate confusion matrices, round by round."""
         check_memory(self.name, run, run.encoding.n_labels)
-        return maximise_likelihood(self, run, Confusions(run.encoding.n_labels, self.smoothing))
+        return _fit_confusions(self, run, Confusions(run.encoding.n_labels, self.smoothing))
 
 
 @dataclass(frozen=True)
-class Confusions(AnswerModel):
+class Confusions(PosteriorModel):
     """One confusion matrix per worker, with one row per label, and the class shares as its last row."""
 
     classes: int
     smoothing: float
 
-    def start(self, n_workers: int) -> Floats:
-        """Return zeros, so that the first round never counts as converged."""
-        return np.zeros((n_workers, self.classes + 1, self.classes))
-
-    def prepare(self, run: Run) -> Run:
-        """Precompute the cell of each answer."""
-        return run.map(partial(keep_cells, k=self.classes))
-
     def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
         """Count answers and tasks, weighted by posteriors or shares of the votes."""
         k = self.classes
-        posterior = self._find_posterior(block, *logs) if logs else vote_shares(block, np.ones(block.n_workers), k=k)
+        posterior = self.find_posterior(block, *logs) if logs else vote_shares(block, np.ones(block.n_workers), k=k)
         return count_ballots(block, posterior, k=k, into={})
 
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
@@ -225,21 +180,9 @@ class Confusions(AnswerModel):
         logs = np.log(np.maximum(parameters, _MIN_PROBABILITY))
         return np.ascontiguousarray(logs[:, :-1]), logs[:, -1]
 
-    def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Set the accuracy of workers without peers to 1."""
-        parameters[alone, :-1] = np.eye(self.classes)
-        return parameters
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Return the most probable class of each task."""
-        return take_most_probable(block, self._find_posterior(block, *logs), ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return posteriors, with one row per task and one column per class."""
-        return {"probability": self._find_posterior(block, *logs)}
-
-    def _find_posterior(self, block: Block, tables: Floats, shares: Floats) -> Floats:
+    def find_posterior(self, block: Block, *logs: Floats) -> Floats:
         """Return T_jc ~ p_c prod_i pi^i_(c, x_ij)."""
+        tables, shares = logs
         return softmax(add_up(cells_of(block, self.classes), tables) + shares[:1])[0]
 
 
@@ -280,7 +223,7 @@ class IBCC(ClassMethod):
         k = run.encoding.n_labels
         check_memory(self.name, run, k)
         model = BayesianConfusions(classes=k, smoothing=self.b_v, right=self.a_v, alpha=self.alpha)
-        return maximise_likelihood(self, run, model)
+        return _fit_confusions(self, run, model)
 
 
 @dataclass(frozen=True)
@@ -331,25 +274,29 @@ class DS1(ClassMethod):
     def fit(self, run: Run) -> Fit:
         """Estimate accuracies, round by round."""
         model = OneCoins(classes=max(run.encoding.n_classes or 0, 2), clip=self.clip, positive=self.positive)
-        return maximise_likelihood(self, run, model)
+        peers = Peers(run)
+
+        def step(votes: Floats) -> tuple[Floats, Floats]:
+            return model.m_step(run.sum(model.e_step, votes))
+
+        rounds = repeat(run, step, np.ones(len(run.workers)), max_iter=self.max_iter, tol=self.tol)
+        return self.fit_errors(peers, rounds, model, rounds.state)
 
 
 @dataclass(frozen=True)
-class OneCoins(AnswerModel):
+class OneCoins(OddsModel):
     """One parameter per worker: the log odds w_i."""
 
-    classes: int
     clip: float
     positive: bool
 
-    def start(self, n_workers: int) -> Floats:
-        """Return equal weights."""
-        return np.ones(n_workers)
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+        return parameters[0].take(block.worker)
 
-    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
+    def e_step(self, block: Block, votes: Floats) -> dict[str, Floats]:
         """Add up the probabilities that a worker's answers are correct, and count the answers."""
-        votes = logs[0] if logs else self.start(block.n_workers)
-        score = add_odds(block, votes.take(block.worker))  # sum_i w_i [x_ij = c]
+        score = add_odds(block, self.find_odds(block, votes))  # sum_i w_i [x_ij = c]
         right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
@@ -358,14 +305,6 @@ class OneCoins(AnswerModel):
         right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)  # p_i = mean of T_(j, x_ij)
         log_odds = np.log((self.classes - 1) * right / (1 - right))  # w_i = log((k-1) p_i / (1 - p_i))
         return (np.maximum(log_odds, 0.0) if self.positive else log_odds), 1.0 - right
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Return the most probable class of each task, as `take_by_odds` does."""
-        return take_by_odds(block, logs[0].take(block.worker), self.classes, ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return posteriors, with one row per task and one column per class with answers."""
-        return list_probabilities(block, logs[0].take(block.worker), self.classes)
 
 
 def expected_logs(counts: Floats) -> Floats:

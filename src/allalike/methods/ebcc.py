@@ -29,8 +29,9 @@ import numpy as np
 
 from allalike._core.options import number, whole
 from allalike.methods.dawid_skene import ClassMethod, check_memory, expected_logs
-from allalike.methods.proximity import Peers
+from allalike.methods.proximity import LastRound, Peers
 from allalike.methods.steps.ballots import (
+    PosteriorModel,
     add_up,
     cells_of,
     count,
@@ -38,12 +39,11 @@ from allalike.methods.steps.ballots import (
     keep_cells,
     softmax,
     sum_tasks,
-    take_most_probable,
     vote_shares,
 )
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -121,19 +121,12 @@ class EBCC(ClassMethod):
         rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
         by_class = counts.sum(axis=3)
         wrong = 1.0 - np.trace(by_class, axis1=1, axis2=2) / by_class.sum(axis=(1, 2))
-        return self.fit_errors(
-            peers,
-            wrong,
-            iterations=iterations,
-            converged=bool(converged.all()),
-            decide=partial(_decide, k=k, ties=run.ties),
-            parameters=(rows, _repeat(logs, run)),
-            probabilities=partial(_probabilities, k=k),
-        )
+        rounds = LastRound(wrong, wrong, iterations, bool(converged.all()))
+        return self.fit_errors(peers, rounds, model, rows, _repeat(logs, run))
 
 
 @dataclass(frozen=True)
-class _Model:
+class _Model(PosteriorModel):
     """Priors; ``votes`` contains the sums of the shares of votes.
 
     Counts of tasks have the axes start, class and subtype. Counts of answers have the axes worker, label, start, class
@@ -142,6 +135,12 @@ class _Model:
 
     options: EBCC
     votes: Floats
+
+    def find_posterior(self, block: Block, *parameters: Floats) -> Floats:
+        """Return posteriors of classes, given the parameters of one start."""
+        rows, logs = parameters
+        states, _ = _posterior(block, rows, logs, self.votes.shape[1])
+        return np.asarray(states[:, 0].sum(axis=2))
 
     def priors(self) -> tuple[Floats, float, Floats]:
         """Return the pseudo-counts of answers, of tasks by subtype, and of tasks by class."""
@@ -225,16 +224,3 @@ def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats
     score = add_up(cells_of(block, k), rows).reshape(shape) + logs[:1]
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
     return states.reshape(shape), likelihood.reshape(shape[:2])
-
-
-def _probabilities(
-    block: Block, weights: Floats, faults: Floats, rows: Floats, logs: Floats, *, k: int
-) -> dict[str, Array]:
-    """Return posteriors, with one row per task and one column per class."""
-    states, _ = _posterior(block, rows, logs, k)
-    return {"probability": states[:, 0].sum(axis=2)}
-
-
-def _decide(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int, ties: Ties) -> dict[str, Array]:
-    """Return the most probable class of each task."""
-    return take_most_probable(block, _probabilities(block, weights, faults, *logs, k=k)["probability"], ties)

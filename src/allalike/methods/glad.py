@@ -25,7 +25,6 @@ or share errors: a task with the same error by most workers looks easy.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -34,10 +33,10 @@ from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
 from allalike.methods.dawid_skene import ClassMethod
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -86,22 +85,13 @@ class GLAD(ClassMethod):
 
         start = np.full(len(run.workers), self.alpha)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return self.fit_errors(
-            peers,
-            rounds.fault,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(model.decide, ties=run.ties),
-            parameters=(rounds.state,),
-            probabilities=model.probabilities,
-        )
+        return self.fit_errors(peers, rounds, model, rounds.state)
 
 
 @dataclass(frozen=True)
-class Abilities:
+class Abilities(OddsModel):
     """Posteriors of tasks, given abilities."""
 
-    classes: int
     beta: float
 
     def find_ease(self, block: Block, ability: Floats) -> Floats:
@@ -136,16 +126,9 @@ class Abilities:
             "wrong": block.per_worker(1.0 - true),
         }
 
-    def decide(self, block: Block, weights: Floats, faults: Floats, ability: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Return the most probable class of each task."""
-        return take_by_odds(block, self.find_odds(block, ability), self.classes, ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, ability: Floats) -> dict[str, Array]:
-        """Return posteriors, with one row per task and one column per class with answers."""
-        return list_probabilities(block, self.find_odds(block, ability), self.classes)
-
-    def find_odds(self, block: Block, ability: Floats) -> Floats:
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
         """Return the log odds of each answer."""
+        [ability] = parameters
         b = np.exp(self.find_ease(block, ability))
         return self._odds(ability.take(block.worker), block.to_answers(b))
 

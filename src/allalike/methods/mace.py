@@ -26,8 +26,7 @@ the same label to all tasks, because this label is then the most likely.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -39,10 +38,9 @@ from allalike.errors import TooLargeError
 from allalike.methods.dawid_skene import ClassMethod, expected_logs
 from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.ballots import draw_evenly, sum_tasks
-from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Ties
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
@@ -95,7 +93,7 @@ class MACE(ClassMethod):
 
     def fit(self, run: Run) -> Fit:
         """Estimate competences from every start, and keep the best start."""
-        model, peers = Strategies(self, classes=run.encoding.n_labels), Peers(run)
+        model, peers = Strategies(run.encoding.n_labels, self), Peers(run)
         model.check_memory(len(run.workers))
         given = run.sum(model.count)["given"][:, None]
         unknown = np.full(len(run.workers), np.nan)
@@ -112,23 +110,14 @@ class MACE(ClassMethod):
         evidence = (sums["evidence"] + guesses).sum(axis=0)
         best = int(np.argmax(evidence >= evidence.max() - _SAME))
         wrong = 1.0 - sums["right"][:, best].sum(axis=1) / run.answer_counts
-        return self.fit_errors(
-            peers,
-            wrong,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(model.decide, ties=run.ties),
-            parameters=(odds[:, best],),
-            probabilities=model.probabilities,
-        )
+        return self.fit_errors(peers, replace(rounds, fault=wrong), model, odds[:, best])
 
 
 @dataclass(frozen=True)
-class Strategies:
+class Strategies(OddsModel):
     """For every worker and start: theta_i, followed by (1 - theta_i) xi_il for each label l."""
 
     options: MACE
-    classes: int
 
     def check_memory(self, n_workers: int) -> None:
         """Raise TooLargeError if the shares do not fit in memory."""
@@ -160,7 +149,7 @@ class Strategies:
     def e_step(self, block: Block, odds: Floats) -> dict[str, Floats]:
         """Add up the probabilities that a worker's answers are correct, and the likelihoods of tasks, by start."""
         posteriors = [
-            find_posterior(block, add_odds(block, self._of_answers(block, odds[:, start])), self.classes)
+            find_posterior(block, add_odds(block, self.find_odds(block, odds[:, start])), self.classes)
             for start in range(odds.shape[1])
         ]
         right = [self._sum(block, each.share.take(block[LabelGroups].group)) for each in posteriors]
@@ -180,19 +169,12 @@ class Strategies:
             theta, xi = _expect(knows + np.array([own.alpha, own.beta])), _expect(guessed + own.strategy)
         return np.concatenate([theta[:, :, :1], theta[:, :, 1:] * xi], axis=2)
 
-    def decide(self, block: Block, weights: Floats, faults: Floats, odds: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Return the most probable class of each task."""
-        return take_by_odds(block, self._of_answers(block, odds), self.classes, ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, odds: Floats) -> dict[str, Array]:
-        """Return posteriors, with one row per task and one column per class with answers."""
-        return list_probabilities(block, self._of_answers(block, odds), self.classes)
-
     def _cells(self, block: Block) -> Array:
         return block.worker * self.classes + block.label
 
-    def _of_answers(self, block: Block, odds: Floats) -> Floats:
-        return odds.ravel().take(self._cells(block))
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+        return parameters[0].ravel().take(self._cells(block))
 
     def _sum(self, block: Block, values: Floats) -> Floats:
         """Add up values of answers by worker and label."""

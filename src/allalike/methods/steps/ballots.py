@@ -9,6 +9,7 @@ answers. The product with the transpose of B adds up, for each cell, the rows of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -189,6 +190,38 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     task, label = np.nonzero(probability >= best[:, None] * (1 - TOLERANCE))
     chosen, tied = pick(block, task, label, ties)
     return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
+
+
+class ClassModel(ABC):
+    """A model that computes class probabilities from parameters with one row per worker."""
+
+    @abstractmethod
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task."""
+
+    @abstractmethod
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class."""
+
+
+class PosteriorModel(ClassModel):
+    """A model of the posteriors of all classes."""
+
+    @abstractmethod
+    def find_posterior(self, block: Block, *parameters: Floats) -> Floats:
+        """Return posteriors, with one row per task and one column per class."""
+
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task."""
+        return take_most_probable(block, self.find_posterior(block, *parameters), ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class."""
+        return {"probability": self.find_posterior(block, *parameters)}
 
 
 # Random numbers depend only on ids and seeds, so they are equal on every engine and for every order of rows.

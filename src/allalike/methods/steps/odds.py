@@ -10,12 +10,15 @@ Classes without answers to a task have score 0 there, so only classes with answe
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
+from allalike.methods.steps.ballots import ClassModel
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
@@ -79,12 +82,29 @@ def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[s
     }
 
 
-def list_probabilities(block: Block, odds: Floats, classes: int) -> dict[str, Array]:
-    """Return posteriors, with one row per task and one column per class with answers."""
-    posterior = find_posterior(block, add_odds(block, odds), classes)
-    table = np.repeat(posterior.rest[:, None], len(block[LabelGroups].label_hash), axis=1)
-    table[block[LabelGroups].task, block[LabelGroups].label] = posterior.share
-    return {"probability": table}
+@dataclass(frozen=True)
+class OddsModel(ClassModel):
+    """A model of the log odds of answers to some number of classes."""
+
+    classes: int
+
+    @abstractmethod
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task, as `take_by_odds` does."""
+        return take_by_odds(block, self.find_odds(block, *parameters), self.classes, ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class with answers."""
+        posterior = find_posterior(block, add_odds(block, self.find_odds(block, *parameters)), self.classes)
+        groups = block[LabelGroups]
+        table = np.repeat(posterior.rest[:, None], len(groups.label_hash), axis=1)
+        table[groups.task, groups.label] = posterior.share
+        return {"probability": table}
 
 
 def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
