@@ -12,8 +12,7 @@ optimised for repeated rounds: a number minus the centre of its task, or an inde
     given <--decode-- code <--restore-- prepared
 
 Answers, gold labels and estimated labels are codes. `Encoding` converts between given labels and codes and prepares
-blocks. `Kernels` work on prepared blocks and restore codes from their results. Overrides inherit the docstring of their
-base.
+blocks. `Kernels` work on prepared blocks and restore codes from their results. Overrides inherit docstrings.
 
 Capabilities of single label types are properties that are None for all others: `Domain.record`,
 `Domain.pictures`, `Domain.marks`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
@@ -57,8 +56,7 @@ class Domain(Options, ABC):
     """A label type, with the options that the user chose.
 
     Every domain has a ``rule`` and a ``distance``. The rule is the name of one of its `rules`, or a custom `Rule`. The
-    distance is one of its `distances`. The first of each is the default. `numeric` marks labels that are single
-    numbers.
+    distance is one of its `distances`. The first of each is the default. `numeric` marks single numbers.
     """
 
     name: ClassVar[str]
