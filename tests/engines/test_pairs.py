@@ -45,14 +45,14 @@ def be_large(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
 
 def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
     """Add up distances and common tasks one by one."""
-    n, kernels = len(answers.workers), answers.encoding.kernels
+    n, fields = len(answers.workers), answers.encoding.fields
     distance, common = np.zeros((n, n)), np.zeros((n, n))
     [block] = answers.blocks(answers.n_answers)
     for first, size in zip(block.starts, block.sizes, strict=True):
         for i, j in permutations(range(first, first + size), 2):
             left, right = np.array([i]), np.array([j])
-            [apart] = kernels.distance_between(block.label[left], block.label[right])
-            [shared] = kernels.shared(block.label[left], block.label[right]) if hasattr(kernels, "shared") else [1.0]
+            [apart] = answers.encoding.kernels.distance_between(block.label[left], block.label[right])
+            [shared] = [1.0] if fields is None else fields.kernels.shared(block.label[left], block.label[right])
             if not np.isnan(apart):
                 distance[answers.worker[i], answers.worker[j]] += shared * apart
                 common[answers.worker[i], answers.worker[j]] += shared

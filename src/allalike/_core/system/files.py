@@ -23,7 +23,7 @@ import tempfile
 import threading
 import uuid
 import zipfile
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -154,23 +154,20 @@ _MAX_ENTRY_BYTES = 1 << 12  # on average
 class Archive(zipfile.ZipFile):
     """A zip file that refuses a list of members that is too long, before parsing it."""
 
-    _list: _MemberList | None = None
-
     def __init__(self, path: str | Path, most: int = MAX_MEMBERS) -> None:
-        self._list = _MemberList(path)
-        self._list.most = most
+        file = _MemberList(path)
+        file.most = most
         try:
-            super().__init__(self._list)
+            super().__init__(file)
         except BaseException:
-            self._list.close()
+            file.close()
             raise
-        self._list.is_read = True
+        file.is_read = True
 
     def close(self) -> None:
         """Close the file."""
-        super().close()
-        if self._list is not None:
-            self._list.close()
+        with self.fp or nullcontext():  # the destructor also closes an archive that could not be opened
+            super().close()
 
 
 class _MemberList(io.FileIO):
