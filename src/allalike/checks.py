@@ -151,8 +151,8 @@ def _check_single_values(run: Run | Answers, odd: set[str]) -> Iterator[Issue]:
         column = "" if "tool" in run.notes.get("guessed", {}) else column
         yield Issue(
             f"{every} by one worker, {run.workers[0]!r}, and cannot be compared with others.{column} If there is one"
-            " file per worker or model, read all files together. If there is one column per worker, read the table with"
-            " wide='tasks'.",
+            " file per worker or model, read it with the files of the others. If there is one column per worker, read"
+            " the table with wide='tasks'.",
             severe=True,
         )
     if "task" in odd:

@@ -261,9 +261,7 @@ TEXTS = [("ada", "007", "x"), ("bob", "007", "x")]
 UPDATING = [
     Message("more classes", update(ROWS, [("e", "t1", "z")], domain="categorical(classes=2)"), ("3 different labels",)),
     Message("not served any more", update(ROWS, [("e", "t1", "z")], method="IBP"), ("IBP", "labels of 3 classes")),
-    Message(
-        "gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold labels",)
-    ),
+    Message("gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold",)),
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("of another type",)),

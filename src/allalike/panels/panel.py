@@ -111,7 +111,7 @@ class Panel(Framed[Frame]):
         The ``verdict`` is a class or a score, a tie, inconclusive or unreadable; the last two have no label.
         """
         truth = self._silent_truths()
-        return self.result.truth if truth is None else self._make_frame(truth)
+        return self.result.truth if truth is None else self._frame(truth)
 
     @cached_property
     def judges(self) -> Frame:
@@ -121,7 +121,7 @@ class Panel(Framed[Frame]):
         ``shared_error_group`` numbers the groups that pairs with correlated errors connect, ``in_smallest_panel`` marks
         the members of the smallest panel, and ``added_effective_judges`` is the judge's part of the effective number.
         """
-        return self._make_frame(self._judges)
+        return self._frame(self._judges)
 
     @cached_property
     def pairs(self) -> Frame:
@@ -174,7 +174,7 @@ class Panel(Framed[Frame]):
     def _frame(self, name: str, option: str = "") -> Frame:
         if option and name not in self.tables:
             raise UnsupportedError(f"Nothing is known about {name}. Name them with {option}= of allalike.jury.")
-        return self._make_frame(list_columns(self.tables.get(name, {})))
+        return self._frame(list_columns(self.tables.get(name, {})))
 
     @property
     def smallest(self) -> list[Any]:

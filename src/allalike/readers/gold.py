@@ -129,8 +129,7 @@ def _of_pairs(rows: Sequence[Any], chosen: Mapping[str, str] | None) -> tuple[Co
             raise GoldError(f"Row {row} of the gold labels is not a pair of task and label: {pair!r}.")
     if chosen:
         raise GoldError(f"gold_columns is {chosen!r}, but the gold labels are not a table. Remove gold_columns.")
-    tasks, labels = [task for task, _ in rows], [label for _, label in rows]
-    return Column.of_objects("task", tasks), Column.of_objects("label", labels)
+    return Column.of_objects("task", [row[0] for row in rows]), Column.of_objects("label", [row[1] for row in rows])
 
 
 def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
@@ -211,8 +210,7 @@ def read_label_map(given: Any) -> dict[Any, str]:
             raise InputError(f"The label map has {spelling!r} for {meaning!r}. Use texts or numbers.")
         key = match_key(spelling)
         if meant.setdefault(key, str(meaning)) != str(meaning):
-            two = f"{meant[key]!r} and {str(meaning)!r}"
-            raise InputError(f"The label map has two meanings for {spelling!r}: {two}. Remove one.")
+            raise InputError(f"The label map has {meant[key]!r} and {str(meaning)!r} for {spelling!r}. Remove one.")
     if not meant:
         raise InputError("The label map is empty. Add a row, or remove label_map.")
     return meant
@@ -223,8 +221,7 @@ def _read_map_table(table: Source) -> list[tuple[Any, Any]]:
     picked = [names["from"], names["to"]] if {"from", "to"} <= names.keys() else table.names
     if len(picked) != 2:
         raise InputError(
-            f"{table.where} is not a label map: it has the columns {', '.join(table.names)}. Name two of them from and"
-            " to."
+            f"{table.where} is not a label map. Name two of its columns from and to: {', '.join(table.names)}."
         )
     columns = table.columns({"worker": picked[0], "task": picked[1]})
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
@@ -249,9 +246,7 @@ def map_gold(label: Column, gold_map: Any) -> Column:
         try:
             gold_map = dict(json.loads(gold_map))
         except (ValueError, TypeError) as error:
-            raise OptionError(
-                f"gold_map is {gold_map!r}, which is not a JSON object. Write it as 0=no,1=yes."
-            ) from error
+            raise OptionError(f"gold_map is {gold_map!r}, which is not a JSON object. Correct it.") from error
     return Cleaning(label_map=read_label_map(gold_map)).map_labels(label)
 
 

@@ -41,14 +41,7 @@ _LARGE_BYTES = 1 << 28  # for larger files, only the first option that works is 
 _AT_ONCE = 0.3  # score of an option without a question about columns, which names would otherwise contribute
 _MAX_CLASSES = 0.9  # share of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show whether columns were misread
-_CHOOSING = {
-    "columns",
-    "wide",
-    "include",
-    "exclude",
-    "question",
-    "worker_from",
-}  # options that may select other answers
+_CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # may select other answers
 _ALONE = {"worker", "apart"}  # signs of the answers by one worker
 _UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by accident
 _ONE_WORKER = "If these are the answers of one worker or language model, read them with the files of the others."

@@ -198,7 +198,7 @@ class Agreement(Framed[Frame]):
         """One row per worker: worker, answers, alpha_without (as if they had not answered), effect (on alpha)."""
         without = self.found.without
         numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
-        return self._make_frame({"worker": self.run.workers, **numbers})
+        return self._frame({"worker": self.run.workers, **numbers})
 
     @cached_property
     def matrix(self) -> Frame | None:
@@ -219,7 +219,7 @@ class Agreement(Framed[Frame]):
         mean = np.where(common > 0, distance, np.nan) / np.maximum(common, 1.0)
         np.fill_diagonal(mean, 0.0)
         ids = self.run.workers.tolist()
-        return self._make_frame(pd.DataFrame(mean, ids, ids), "worker")
+        return self._frame(pd.DataFrame(mean, ids, ids), "worker")
 
     def summary(self) -> dict[str, Any]:
         """Return all numbers, and the workers with the largest effects, as JSON values; unknown is None.

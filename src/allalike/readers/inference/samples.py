@@ -364,10 +364,7 @@ def find_row_ids(sample: TableSample) -> str | None:
 
 
 def find_strangers(sample: TableSample, names: Sequence[str], rows: str = "task") -> dict[str, str]:
-    """Return the columns of a matrix that are probably not answers, each with the reason.
-
-    ``rows`` is what each row is: "task" or "worker".
-    """
+    """Return columns of a matrix that are probably not answers, with reasons; ``rows`` are "task" or "worker"."""
     columns = [sample[name] for name in names if sample[name].n_filled]
     families = Counter(map(_name_family, columns))
     usual, number = families.most_common(1)[0] if families else ("", 0)
