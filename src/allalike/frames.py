@@ -57,7 +57,7 @@ class Framed(Generic[Frame]):
             self, run=replace(self.run, frame=check_choice(frame, ("pandas", "polars", "arrow", "datasets"), "frame"))
         )  # type: ignore[type-var]
 
-    def _frame(self, table: Mapping[str, Values | Array] | pd.DataFrame, index: str = "") -> Frame:
+    def _to_frame(self, table: Mapping[str, Values | Array] | pd.DataFrame, index: str = "") -> Frame:
         made: Frame = make_frame(table, self.run.frame, index)
         return made
 

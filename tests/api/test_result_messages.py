@@ -264,7 +264,7 @@ UPDATING = [
     Message("gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold",)),
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
-    Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("of another type",)),
+    Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
     Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("are real, but those so far are categ",)),
     Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
     Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
@@ -282,7 +282,7 @@ PLANNING = [
     Message("batch", plan(batch=0), ("batch is 0",)),
     Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
     Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
-    Message("a file of others", save_plan, ("mine.csv is there already",)),
+    Message("a file of others", save_plan, ("mine.csv exists already",)),
     Message(
         "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)
     ),
