@@ -18,7 +18,7 @@ from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.late import pd
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
-from allalike.frames import Frame, Framed, dress
+from allalike.frames import Frame, Framed, make_frame
 from allalike.methods.composed import take_field
 from allalike.reliability.alpha import Alpha, compute_alpha
 from allalike.reliability.coefficients import name_alpha
@@ -198,7 +198,7 @@ class Agreement(Framed[Frame]):
         """One row per worker: worker, answers, alpha_without (alpha without their answers), effect (on alpha)."""
         without = self.found.without
         numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
-        return self._dress({"worker": self.run.workers, **numbers})
+        return self._to_frame({"worker": self.run.workers, **numbers})
 
     @cached_property
     def matrix(self) -> Frame | None:
@@ -219,7 +219,7 @@ class Agreement(Framed[Frame]):
         mean = np.where(common > 0, distance, np.nan) / np.maximum(common, 1.0)
         np.fill_diagonal(mean, 0.0)
         ids = self.run.workers.tolist()
-        return self._dress(pd.DataFrame(mean, ids, ids), "worker")
+        return self._to_frame(pd.DataFrame(mean, ids, ids), "worker")
 
     def summary(self) -> dict[str, Any]:
         """Return all numbers and the workers with the largest effects as JSON values; None if unknown.
@@ -401,7 +401,7 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
         ]
         names = [*self.by, *_NUMBERS[:3], "domain", *_NUMBERS[3:]]
         table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(_NUMBERS[3:], float))
-        return dress(table, next((found.run.frame for found in self.groups.values()), "pandas"))
+        return make_frame(table, next((found.run.frame for found in self.groups.values()), "pandas"))
 
     def __repr__(self) -> str:
         return "\n".join(f"{', '.join(values) or '(none)'}: {found!r}" for values, found in self.groups.items())
