@@ -30,7 +30,7 @@ def refused(path: Path, limit: int, **options: object) -> str:
 
 def test_a_way_through_a_tree_is_limited() -> None:
     answers = pd.DataFrame({"worker": ["ada", "bob"], "task": [1, 1], "label": ["/".join("x" * DEEP), "x/x"]})
-    with pytest.raises(LabelError, match=f"8,000 levels deep, and {limits.MAX_DEPTH} are read"):
+    with pytest.raises(LabelError, match=f"8,000 levels, and at most {limits.MAX_DEPTH} are allowed"):
         allalike.discover(answers, domain="tree", method="UA")
 
 
