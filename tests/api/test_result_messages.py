@@ -143,7 +143,7 @@ READING = [
     Message("memory", lambda f: guard(f / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62)), ("memory", "a.csv")),
     Message("tool of rows", read(ROWS, tool="toloka"), ("tool is for files",)),
     Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), include=("label",)), ("wide='tasks'",)),
-    Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("read or named already",)),
+    Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("already read",)),
     Message("frame", lambda folder: allalike.discover(ROWS).tables_as("spark"), ("'spark'", "pandas, polars, arrow")),
 ]
 OPTIONS = [
@@ -173,7 +173,7 @@ OPTIONS = [
     Message("nameless method", compare(ROWS, methods="P-TD,,UA"), ("'' is not the name of a method",)),
     Message("two oracles", compare(ROWS, methods=[OA(faults={}), OA(faults={"a": 1.0})]), ("Two methods", "OA")),
     Message("not served", compare(WORDS, domain="text", methods="P-TD-AK"), ("P-TD-AK cannot serve text labels",)),
-    Message("gold of no answer", discover(ROWS, gold={"x1": "x"}), ("None of the 1 tasks with gold",)),
+    Message("gold of no answer", discover(ROWS, gold={"x1": "x"}), ("None of the 1 tasks with gold labels",)),
     Message("gold too large", discover(NUMBERS, domain="real", gold={1: 1e200}), ("row 1", "1e+200")),
     Message("gold map", discover(ROWS, gold={"t1": "y"}, gold_map="{1}"), ("{1}",)),
     Message("oracle without gold", discover(ROWS, method="OA", gold={"t1": "y"}, use_gold=False), ("OA",)),
