@@ -32,7 +32,7 @@ except SystemExit as stop:
 """
 
 
-@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 142), ([], 163)], ids=["tables", "report"])
+@pytest.mark.parametrize(("report", "most"), [(["--no-report"], 130), ([], 150)], ids=["tables", "report"])
 def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report: list[str], most: int) -> None:
     labels = random.Random(1).choices("xyzx", k=1000)
     rows = [f"w{(row * 7) % 30},{row // 10},{label}" for row, label in enumerate(labels)]
@@ -46,7 +46,7 @@ def test_the_default_on_a_small_table_loads_what_it_needs(tmp_path: Path, report
     assert "numpy.ma" not in loaded or not report
     assert "psutil" not in loaded or sys.platform != "linux"
     assert {f"domains.{name}" for name in ("real", "text", "bitmap", "custom", "date", "sets")}.isdisjoint(own)
-    assert {f"methods.{name}" for name in ("losses", "dawid_skene", "glad", "pairwise")}.isdisjoint(own)
+    assert {f"methods.{name}" for name in ("losses", "glad", "pairwise")}.isdisjoint(own)
     assert {name for name in own if name.startswith("readers.tools.")} == {"readers.tools.base"}
     assert ("reliability.agreement" in own) == (not report)
     assert len(own) <= most
