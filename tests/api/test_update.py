@@ -273,7 +273,7 @@ def test_what_all_labels_share_is_found_out_again(engine: Engine) -> None:
     result, _ = check([whole, [("bob", 2, [[0.5, 2]])]], domain="interval", engine=engine)
     assert result.truth["label"].tolist()[0] == [[2.0, 4.0]]
     sets = discover([("ada", 1, ["a"]), ("bob", 1, ["a", "b"])], domain="set", engine=engine)
-    with pytest.raises(LabelError, match="of different types"):
+    with pytest.raises(LabelError, match="different types"):
         sets.update([("eve", 1, [1, 2])])
     vectors = discover([("ada", 1, [1.0, 2.0]), ("bob", 1, [1.0, 3.0])], domain="vector", engine=engine)
     with pytest.raises(LabelError, match="Some vectors have 2 numbers, but others have 3"):

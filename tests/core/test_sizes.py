@@ -12,6 +12,7 @@ import pytest
 
 import allalike
 from allalike._core import limits
+from allalike._core.system.files import Archive
 from allalike.domains.tree import Tree
 from allalike.errors import InputError, LabelError, OptionError
 
@@ -29,7 +30,7 @@ def refused(path: Path, limit: int, **options: object) -> str:
 
 def test_a_way_through_a_tree_is_limited() -> None:
     answers = pd.DataFrame({"worker": ["ada", "bob"], "task": [1, 1], "label": ["/".join("x" * DEEP), "x/x"]})
-    with pytest.raises(LabelError, match=f"8,000 levels deep, and {limits.MAX_DEPTH} are read"):
+    with pytest.raises(LabelError, match=f"8,000 levels, and at most {limits.MAX_DEPTH} are allowed"):
         allalike.discover(answers, domain="tree", method="UA")
 
 
@@ -84,8 +85,13 @@ def test_an_archive_in_an_archive_is_not_opened(tmp_path: Path) -> None:
         archive.writestr("a.csv", "worker,task,label\n")
     with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
         archive.write(tmp_path / "inner.zip", "inner.zip")
-    with pytest.raises(InputError, match=r"holds another archive, inner\.zip"):
+    with pytest.raises(InputError, match=r"contains another archive, inner\.zip"):
         allalike.discover(tmp_path / "outer.zip", method="UA")
+
+
+def test_an_archive_that_cannot_be_opened_is_closed_silently(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Archive(tmp_path / "missing.zip")  # a warning in its destructor fails the test
 
 
 CELL = b'<c r="A1" t="s"><v>0</v></c>'

@@ -329,7 +329,7 @@ def test_outlines_are_filled_when_asked_and_a_gap_is_warned_of() -> None:
     outline = solid & ~ndimage.binary_erosion(solid)
     assert np.array_equal(Bitmap(fill=True)._parse(outline).pixels(), solid)
     assert np.array_equal(Bitmap()._parse(outline).pixels(), outline)
-    with pytest.warns(UserWarning, match="added nothing"):
+    with pytest.warns(UserWarning, match="added no pixels"):
         Bitmap(fill=True)._parse([[1, 1, 1], [1, 0, 0], [1, 1, 1]])
 
 

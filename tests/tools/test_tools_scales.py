@@ -73,15 +73,10 @@ def test_agreement_is_computed_scale_by_scale(survey: Path, tool: str) -> None:
 
 def ask(folder: Path, questions: dict[str, list[str]]) -> Any:
     """Return a form of Google Forms with these answers, which people give in turn, and with one that all can answer."""
-    length = max(map(len, questions.values()))
-    rows = [
-        [
-            f"3/{n % 9 + 1}/2024 10:00:00",
-            *(cells[n % len(cells)] for cells in questions.values()),
-            "Yes" if n % 3 else "No",
-        ]
-        for n in range(length)
-    ]
+    rows = []
+    for n in range(max(map(len, questions.values()))):
+        answers = [cells[n % len(cells)] for cells in questions.values()]
+        rows.append([f"3/{n % 9 + 1}/2024 10:00:00", *answers, "Yes" if n % 3 else "No"])
     return Sheets(folder)(["Timestamp", *questions, "Again or not?"], *rows)
 
 
@@ -142,8 +137,6 @@ def test_levels_are_known_by_words_and_numbers(cells: list[str], kind: str, leve
 
 
 @pytest.mark.parametrize(("straight", "found"), [(1, ["21"]), (5, [])])
-def test_a_matrix_that_many_answer_straight_says_nothing_of_anybody(
-    straight: int, found: list[str], tmp_path: Path
-) -> None:
+def test_a_matrix_that_many_answer_straight_is_no_sign(straight: int, found: list[str], tmp_path: Path) -> None:
     rows = {f"How is it? [{row}]": [*("abcd"[(n + row) % 4] for n in range(20)), *"a" * straight] for row in range(4)}
     assert list(open_table(ask(tmp_path, rows)).notes["careless"]) == found

@@ -1,4 +1,4 @@
-"""Domains: the kinds of label, each in a file of its own, which is imported when its kind is asked for."""
+"""Label types, also called domains: one module per label type, imported on first use."""
 
 from typing import TYPE_CHECKING
 

@@ -1,15 +1,14 @@
-"""Masks: labels that say which pixels of a picture belong to an object.
+"""Masks: labels that mark the pixels of an object in a picture.
 
-Masks are compared by the pixels they have in common (`allalike.distances.overlap`), so background around the object
-counts nothing. They are kept packed and cut to the object (`allalike._core.masks`), and unpacked only when
-shown. With the areas a and b of two masks, and c that of what they have in common,
+Masks are compared by their common pixels (`allalike.distances.overlap`), so background is ignored. They are packed and
+cropped to the object (`allalike._core.masks`), and unpacked only for output. With the areas a and b of two masks, and
+the area c of their intersection,
 
     jaccard:  d = 1 - c / (a + b - c)
     dice:     d = 1 - 2 c / (a + b)       and 0 if both are empty
 
-It works for outlines of one object in each picture. It fails for thin things, such as vessels, where a shift by one
-pixel is as bad as another object; and for several objects of a picture, which are better tasks of their own
-(``values``) or boxes.
+It works for outlines of one object per picture. It fails for thin structures such as vessels, because a shift by one
+pixel counts as much as another object. For several objects per picture, use one task per object (``values``) or boxes.
 """
 
 from __future__ import annotations
@@ -57,31 +56,31 @@ if TYPE_CHECKING:
     from allalike.domains.contract import Domain
 
 
-_MANY_VALUES, _MANY_CLASSES = 20, 64  # more of them, or greater ones, are rather shades of grey
+_MANY_VALUES, _MANY_CLASSES = 20, 64  # beyond these, values are probably shades of grey
 _MIDDLE_OF_BYTES = 128
 
 
 def check_pixel_value(value: Any, name: str) -> float:
-    """Return the value of a pixel."""
+    """Return a pixel value if it is valid."""
     if not isinstance(value, int | float):
         raise OptionError(f"{name} is {value!r}. It must be a pixel value, such as 0 or 255.")
     return value
 
 
 def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
-    """Return the values of pixels, each of which comes once."""
+    """Return distinct pixel values as a tuple."""
     if not isinstance(values, list | tuple | range) or len(set(values)) < len(values):
         raise OptionError(f"{name} is {values!r}. It must be a list of different pixel values, such as [1, 2].")
     return tuple(check_number(value, f"each of {name}") for value in values)
 
 
 def have_one_value(pixels: Array) -> bool:
-    """Return whether all pixels have the same value, or the same colours."""
+    """Return whether all pixels have the same value or colour."""
     return not len(pixels) or bool((pixels == pixels[0]).all())
 
 
 def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
-    """Return the error that asks which pixels of a mask belong to the object.
+    """Return the error that requests a definition of object pixels.
 
     >>> from allalike.domains.bitmap import Bitmap
     >>> ask_value(Bitmap(fill=True), np.array([[0, 1, 2]]), "").options
@@ -105,8 +104,8 @@ def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
         option = f"threshold={pixels.min() / 2 + pixels.max() / 2:g}"
     spelled = spell_domain(domain).removesuffix(")")
     return LabelError(
-        f"{what}. In a label map each of them is an object (values); in a grey picture the object begins at one of them"
-        " (threshold); or one of them is the object (on)",
+        f"{what}. Define the pixels of the object: each value of a label map is an object (values); the object has"
+        " all values from a threshold on, as in a grey-scale picture (threshold); or it has one value (on)",
         domain=f"{spelled}{', ' if '(' in spelled else '('}{option})",
     )
 
@@ -116,7 +115,7 @@ _KINDS = "a table of pixels, run lengths as in COCO, or an image file"
 
 
 class Masks(NamedTuple):
-    """Masks as an array of objects, and beside them their areas, heights and widths, and first pixels."""
+    """Masks as an array of objects, with their areas, sizes (height and width), and first pixels."""
 
     mask: npt.NDArray[np.object_]
     area: npt.NDArray[np.int64]
@@ -126,7 +125,7 @@ class Masks(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layer:
-    """A label map, and the value whose pixels are the mask."""
+    """A label map and the value of the mask's pixels."""
 
     label: Any
     value: float
@@ -134,14 +133,14 @@ class _Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Bitmap(Marks, Pairwise):
-    """Masks, compared by the pixels they have in common.
+    """Masks, compared by their common pixels.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
     ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
 
-    Pixels that are not 0 belong to the object, if all of them have the same value. Where they have several, as in grey
-    pictures and label maps, one of ``on``, ``threshold`` and ``values`` must say what they mean. Run lengths say
-    themselves what is on.
+    If all nonzero pixels have the same value, they belong to the object. If they have several values, as in grey-scale
+    pictures and label maps, define the object by ``on``, ``threshold`` or ``values``. Run lengths need no such
+    definition.
 
     Parameters
     ----------
@@ -150,13 +149,13 @@ class Bitmap(Marks, Pairwise):
     rule
         Aggregation rule: ``majority``, ``medoid`` or ``best worker``.
     fill
-        Whether masks are outlines, to be filled.
+        Whether to fill masks that are outlines.
     on
-        The pixel value of the object, such as 0 where it is black on white.
+        Pixel value of the object, such as 0 for black on white.
     threshold
-        The least pixel value of the object, such as 128 in grey pictures. Of several colours, one must reach it.
+        Smallest pixel value of the object, such as 128 in grey-scale pictures. For colours, one channel must reach it.
     values
-        The pixel values of a label map, each of which is an object: ``values=[1, 2]`` makes of task ``ct7`` the tasks
+        Pixel values of a label map, each of which is an object: ``values=[1, 2]`` splits task ``ct7`` into the tasks
         ``ct7/1`` and ``ct7/2``. Other values are background.
 
     >>> import allalike
@@ -172,7 +171,7 @@ class Bitmap(Marks, Pairwise):
     summary: ClassVar[str] = "masks of pixels, from arrays, images or run lengths; Jaccard or Dice distance"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", pixel_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
-    noise: ClassVar[General] = General(farthest=1.0)  # of masks without a common pixel
+    noise: ClassVar[General] = General(farthest=1.0)  # the distance between disjoint masks
     fill: bool = flag(False)
     on: float | None = option(None, check_pixel_value)
     threshold: float | None = number(None)
@@ -182,7 +181,7 @@ class Bitmap(Marks, Pairwise):
         super().__post_init__()
         given = [name for name in ("on", "threshold", "values") if getattr(self, name) not in (None, ())]
         if len(given) > 1:
-            raise OptionError(f"{' and '.join(given)} both say which pixels belong to the object. Give one of them.")
+            raise OptionError(f"{' and '.join(given)} both define the pixels of the object. Use only one of them.")
 
     @property
     def pictures(self) -> Self:
@@ -190,11 +189,11 @@ class Bitmap(Marks, Pairwise):
 
     @property
     def splits(self) -> bool:
-        """Whether labels are maps with several values."""
+        """Whether labels are label maps with several values."""
         return bool(self.values)
 
     def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """Split a label map into an answer per value; its task is named after both, such as ``ct7/1``."""
+        """Split a label map into one answer per value; its task is named after both, such as ``ct7/1``."""
         rows = np.repeat(np.arange(len(columns["label"])), len(self.values))
         split = {role: Values(column.data).take(rows) for role, column in columns.items()}
         layers = list(self.values) * len(columns["label"])
@@ -210,11 +209,11 @@ class Bitmap(Marks, Pairwise):
         if isinstance(value, _Layer):
             value, chosen = value.label, value.value
         elif self.values:
-            raise ValueError("the values of a label map are tasks of their own. Read it with allalike.read")
+            raise ValueError("label maps with values are split into tasks on reading; read them with allalike.read")
         if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             value = parse_json(value)
         if isinstance(value, dict | Mask) and self.values:
-            raise ValueError("run lengths are a mask, of one object, and no label map. Leave values out")
+            raise ValueError("run lengths are a mask of one object, not a label map; omit values")
         if isinstance(value, Mask):
             return value
         source = value.path if isinstance(value, MaskFile) else str(value) if isinstance(value, PathLike) else ""
@@ -225,7 +224,7 @@ class Bitmap(Marks, Pairwise):
         return Mask.of(pixels, source, grid)
 
     def _read(self, value: Any, source: str, chosen: float | None) -> tuple[Pixels, Grid | None]:
-        """Read which pixels are on, of a file, of run lengths or of a table; of a volume also its grid."""
+        """Read the object pixels of a file, of run lengths or of an array; for a volume, also its grid."""
         if source:
             grid = read_grid(source) if is_volume(source) else None
             return self._is_on(read_picture(source, colours=chosen is None), chosen, source), grid
@@ -235,9 +234,9 @@ class Bitmap(Marks, Pairwise):
         return self._is_on(table, chosen, ""), grid
 
     def _is_on(self, pixels: Array, chosen: float | None, path: str) -> Pixels:
-        """Return which pixels belong to the object; of several colours, all must have a chosen value."""
+        """Return which pixels belong to the object; if pixels have colours, all channels must have a chosen value."""
         on: Pixels
-        if pixels.dtype == np.bool_ and not self.values:  # whatever the threshold is, and if on is 255
+        if pixels.dtype == np.bool_ and not self.values:  # ignores threshold and on
             on = pixels == (chosen is None or chosen != 0)
             return on
         if chosen is not None:
@@ -269,7 +268,7 @@ class Bitmap(Marks, Pairwise):
         common = [np.empty(0, np.int64)]
         for start, size in zip(block.starts, block.sizes, strict=True):
             counts = overlap.common_areas(list(store.mask[block.label[start : start + size]]))
-            common.append(counts[~np.eye(size, dtype=np.bool_)])  # row by row, as the pairs are listed
+            common.append(counts[~np.eye(size, dtype=np.bool_)])  # row by row, in the order of pairs
         area = store.area[block.label]
         distance = _DISTANCES[self.distance](area[left], area[right], np.concatenate(common))
         return PairDistances(left, right, distance)
@@ -285,7 +284,7 @@ class Bitmap(Marks, Pairwise):
         return mix(label_hash[block.label] ^ mix((row << np.uint64(32)) + column))
 
     def _check_sizes(self, block: Block, store: Masks) -> None:
-        """Refuse a task whose masks, or whose known truth, differ in size."""
+        """Raise an error if masks or gold labels of a task differ in size."""
         mask, size = store.mask, store.size
         first = block.label[block.starts]
         odd = (size[block.label] != block.to_answers(size[first])).any(axis=1)
@@ -333,19 +332,19 @@ class Bitmap(Marks, Pairwise):
 
 
 def _table(value: Any) -> tuple[Array, Grid | None]:
-    """Read a 2-D table of finite numbers, or a volume as the tall picture that it is."""
+    """Convert a 2-D table of finite numbers; a Boolean volume is flattened to a tall picture."""
     if not isinstance(value, np.ndarray | list | tuple):
         raise ValueError(f"a mask is {_KINDS}")
     try:
         table = np.asarray(value)
     except ValueError:
-        raise ValueError("the rows of the mask are not equally long") from None
+        raise ValueError("the rows of the mask have different lengths") from None
     grid = None
-    if table.ndim == 3 and table.dtype == np.bool_ and table.size:  # numbers may be colours
+    if table.ndim == 3 and table.dtype == np.bool_ and table.size:  # numeric arrays may be colour pictures
         grid = Grid(table.shape)
         table = grid.flatten(table)
     if table.ndim != 2 or table.dtype.kind not in "biuf":
-        raise ValueError(f"a mask is {_KINDS}; a table has rows and columns of numbers")
+        raise ValueError(f"a mask is {_KINDS}; a table must have rows and columns of numbers")
     check_size(*table.shape)
     if table.dtype.kind == "f" and not np.isfinite(table).all():
         raise ValueError("the mask has a pixel that is not a finite number")
@@ -353,9 +352,9 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
 
 
 def fill_outline(pixels: Pixels) -> Pixels:
-    """Turn on all that an outline encloses: what cannot be reached from the border through off pixels, side by side.
+    """Fill an outline: turn on all pixels that no path of off pixels, side by side, connects to the border.
 
-    Where an outline has a gap, what it should enclose leaks out, and nothing is filled.
+    An outline with a gap is not filled.
     """
     from scipy import ndimage
 
@@ -368,20 +367,20 @@ def fill_outline(pixels: Pixels) -> Pixels:
 def _filled(pixels: Pixels) -> Pixels:
     filled = fill_outline(pixels)
     if pixels.any() and np.array_equal(filled, pixels):
-        warnings.warn("Filling added nothing to a mask. Is it an outline, and closed?", stacklevel=2)
+        warnings.warn("Filling added no pixels to a mask. Check that it is a closed outline.", stacklevel=2)
     return filled
 
 
 def _differ(one: Mask, other: Mask) -> LabelError:
-    """Describe how two masks of a task differ: in size, or in where their voxels lie."""
+    """Return the error for two masks of a task that differ in size or in voxel positions."""
     sizes = [f"{mask.source} has {mask.size_text}" if mask.source else mask.size_text for mask in (one, other)]
     if one.grid is not None and other.grid is not None and one.grid.shape == other.grid.shape:
-        places = [mask.source or "one without a name" for mask in (one, other)]
+        names = [mask.source or "an unnamed volume" for mask in (one, other)]
         return LabelError(
-            f"Two volumes of a task lie at different places: the affine matrices of {places[0]} and {places[1]} differ."
-            " Bring the masks of a task to one grid, as by resampling, before they are compared."
+            f"Two volumes of a task have different positions: the affine matrices of {names[0]} and {names[1]} differ."
+            " Resample the masks of each task to a common grid."
         )
     sides = " (height x width)" if one.grid is other.grid is None else ""
     return LabelError(
-        f"Two masks of a task differ in size: {', '.join(sizes)}{sides}. The masks of a task must have the same size."
+        f"Two masks of a task differ in size: {', '.join(sizes)}{sides}. Resize the masks of each task to one size."
     )

@@ -1,13 +1,13 @@
-"""Classes: labels that are either the same or not.
+"""Classes: labels that are either equal or different.
 
     d(x, y) = [x != y]   (Hamming): 1 if two labels differ, and 0 if they are the same
 
-A truth is what most of the weight says (`allalike.rules.vote`), and a fault the probability of an error. With k classes
-a guess differs from the truth with probability 1 - 1/k.
+The estimated label is the weighted majority vote (`allalike.rules.vote`), and the error of a worker is an error rate.
+With k classes, a random guess is wrong with probability 1 - 1/k.
 
-It works wherever a label is one of a list: kinds of photo, yes and no, answers of a quiz, numbers that are either right
-or wrong. It fails where some mistakes are smaller than others: stars (`allalike.Ordinal`), sizes (`allalike.Real`),
-species of one family (`allalike.Tree`); and where one thing has several spellings, which are as far apart as any
+It works if labels come from a fixed list: photo categories, yes or no, quiz answers, numbers that are either right or
+wrong. It fails if errors have different sizes: stars (`allalike.Ordinal`), sizes (`allalike.Real`), species of one
+family (`allalike.Tree`). Different spellings of a label count as different classes, unless you normalise them
 (``strip``, ``lower``, ``extract``).
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
 
-_MAX_RATINGS = 11  # of a scale, such as 0 to 10
+_MAX_RATINGS = 11  # levels of a rating scale, such as 0 to 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +50,16 @@ class Categorical(Domain):
     Parameters
     ----------
     classes
-        Number of classes. By default, the classes that occur are counted, which is too few where a rare
-        class was never answered; it matters for what a guess is worth.
+        Number of classes, which determines the error rate of a guess. By default, the classes in the answers are
+        counted, which is too few if a rare class never occurs.
     rule
         Aggregation rule: ``plurality``.
     strip, lower
-        Whether blanks around a label, and its case, mean nothing.
+        Whether to strip whitespace around labels, and whether to ignore their case.
     extract
         Extraction of a label from free text: ``number`` ("The answer is 42." and 42.0 are 42), ``choice``
-        ("[[A]]" and "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels in
-        which none is found are missing, and counted. Several ways in a list follow each other.
+        ("[[A]]" and "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels
+        without a match are missing, and counted. A list of extractions is applied in order.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat"), ("bob", 1, "cat"), ("eve", 1, "dog")]
@@ -97,7 +97,7 @@ class Categorical(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassEncoding(Encoding):
-    """The labels that occur, in their order; a code is a label's number among them."""
+    """The sorted distinct labels; a code is the index of a label among them."""
 
     domain: Categorical
     labels: Values
@@ -105,10 +105,10 @@ class ClassEncoding(Encoding):
 
     @classmethod
     def of(cls, domain: Categorical, labels: Values) -> Self:
-        """Number labels; there must not be more of them than classes."""
+        """Number the labels; raise an error if they exceed the number of classes."""
         if domain.classes is not None and len(labels) > domain.classes:
             raise LabelError(
-                f"There are {len(labels)} different labels, but classes is {domain.classes}. Raise it, or correct"
+                f"There are {len(labels)} distinct labels, but classes is {domain.classes}. Increase it, or correct"
                 f" the labels: {list_some(labels.tolist(), 5)}."
             )
         return cls(domain=domain, labels=labels, label_hash=labels.hashes())
@@ -143,13 +143,15 @@ class ClassEncoding(Encoding):
         place = self._places(values)
         if (place == self.n_labels).any():
             row = int(np.argmax(place[codes] == self.n_labels))
-            raise LabelError(f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is none of the classes.")
+            raise LabelError(
+                f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is not one of the classes."
+            )
         return place.astype(code_type(self.n_labels))[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Encode gold labels like the answers; a gold label that occurs in no answer gets the number after the last.
+        """Encode gold labels like answers; a gold label that occurs in no answer gets the index after the last.
 
-        A truth is the same label in another spelling, if the domain says so, and 1, 1.0 and ``"1"`` are one.
+        Gold labels are matched after normalisation, and 1, 1.0 and ``"1"`` are equal.
         """
         codes, values = labels.factors
         place = find_places(values, self.labels)
@@ -160,7 +162,7 @@ class ClassEncoding(Encoding):
         return self, np.where(place < 0, self.n_labels, place)[codes]
 
     def _spelt(self, value: Any) -> Any:
-        """Return a truth as the domain spells it, if it can."""
+        """Return a gold label normalised like the answers, if possible."""
         spelt = self.domain.spelling(value) if isinstance(value, str) else None
         return value if spelt is None else spelt
 
@@ -172,7 +174,7 @@ class ClassEncoding(Encoding):
         return place.astype(code_type(self.n_labels))[codes]
 
     def _places(self, values: Values) -> npt.NDArray[np.int64]:
-        """Return the numbers of some values, and the number after the last for others; ``"1"`` is 1 to numbers."""
+        """Return the indices of values, or the index after the last if unknown; ``"1"`` matches the number 1."""
         known, wanted = self.labels.tolist(), values.tolist()
         by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
         place = {str(value) if by_text else value: code for code, value in enumerate(known)}
@@ -194,7 +196,7 @@ class ClassEncoding(Encoding):
 
     @property
     def _numbers(self) -> str:
-        """What the labels are if all of them are numbers: in a row, as ratings are, or any."""
+        """The type of numeric labels: consecutive, such as ratings, or any; empty if labels are not numbers."""
         if isinstance(self.labels.data, list):
             return ""
         column = Column("label", self.labels.data)
@@ -205,7 +207,7 @@ class ClassEncoding(Encoding):
 
 
 class ClassKernels(Kernels):
-    """Sums of Hamming distances, linear in the number of answers."""
+    """Sums of Hamming distances in linear time."""
 
     def distance_between(self, left: Array, right: Array) -> Floats:
         return hamming.distance(left, right)
@@ -218,9 +220,9 @@ class ClassKernels(Kernels):
 
 
 def _united(parts: Sequence[Values]) -> Values:
-    """Return the different values of several shards, in order.
+    """Return the sorted distinct values of several partitions.
 
-    A text file has whole numbers only if they are nothing else in all of it; if one shard has texts, all have.
+    Values of a text file are whole numbers only if all of its partitions agree; otherwise all become text.
     """
     if any(isinstance(part.data, list) for part in parts):
         return factorize_objects([value for part in parts for value in part.tolist()])[1]
@@ -233,9 +235,9 @@ def _united(parts: Sequence[Values]) -> Values:
         return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         listed = ", ".join(sorted(map(str, kinds)))
-        raise LabelError(f"The labels are of different types: {listed}. Give all of them the same type.") from None
+        raise LabelError(f"The labels have different types: {listed}. Give all labels the same type.") from None
 
 
 def code_type(n_labels: int) -> Any:
-    """Return the smallest integer type that can number so many labels, and one more."""
+    """Return the smallest integer type for the indices of all labels and one more."""
     return next(t for t in (np.int8, np.int16, np.int32) if n_labels <= np.iinfo(t).max)

@@ -1,20 +1,20 @@
 """The contract of label types: domains, encodings and kernels.
 
-A `Domain` is a label type with the options that the user chose: distances, rules, expected noise. `Domain.learn` looks
-at the labels and returns an `Encoding`, which turns labels into arrays. `Kernels` compare and aggregate these arrays.
-Label types whose distances come from no inner product need less: see `allalike.domains.pairwise`.
+A `Domain` is a label type with the options that the user chose: distances, rules, expected noise. `Domain.learn`
+inspects the labels and returns an `Encoding`, which converts labels to arrays. `Kernels` compare and aggregate these
+arrays. Label types without an inner product implement the shorter interface of `allalike.domains.pairwise`.
 
-A label has three forms. *Given* is the label as it came, and as it comes back to the user. A *code* is a row of an
-array that means the same in every part of the answers: the number of a class, a number, a parsed text. *Prepared* is
-what a block makes of codes so that rounds are fast: a number without its task's centre, a place in a store of texts.
+A label has three forms. A *given* label has the form of the input, which is also the form of the output. A *code* is a
+row of an array with the same meaning in every partition: a class number, a number, a parsed text. A *prepared* label is
+optimised for repeated rounds: a number minus the centre of its task, or an index into a store of texts.
 
     given --encode--> code --prepare--> prepared
     given <--decode-- code <--restore-- prepared
 
 Answers, gold labels and estimated labels are codes. `Encoding` converts between given labels and codes and prepares
-blocks; `Kernels` work on prepared blocks, and restore their results. Overrides have the docstring of their base.
+blocks. `Kernels` work on prepared blocks and restore codes from their results. Overrides inherit docstrings.
 
-Capabilities that only some label types have are properties that are None for all others: `Domain.record`,
+Capabilities of single label types are properties that are None for all others: `Domain.record`,
 `Domain.pictures`, `Domain.marks`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
 """
 
@@ -55,8 +55,8 @@ E = TypeVar("E", bound="Encoding")
 class Domain(Options, ABC):
     """A label type, with the options that the user chose.
 
-    Every domain has a ``rule``, the name of one of its `rules` or a `Rule` of the user's own, and a ``distance``, one
-    of its `distances`; the first of each is the default. `numeric` says that a label is one number.
+    Every domain has a ``rule`` and a ``distance``. The rule is the name of one of its `rules`, or a custom `Rule`. The
+    distance is one of its `distances`. The first of each is the default. `numeric` marks single numbers.
     """
 
     name: ClassVar[str]
@@ -78,66 +78,66 @@ class Domain(Options, ABC):
         chosen = getattr(self, option) or choices[0]
         if chosen not in choices:
             hint = did_you_mean(chosen, choices)
-            known = f"It has: {', '.join(choices)}."
-            raise UnknownNameError(f"The {self.name} domain has no {option} called {chosen!r}.{hint} {known}")
+            known = f"Use one of: {', '.join(choices)}."
+            raise UnknownNameError(f"The label type {self.name!r} has no {option} {chosen!r}.{hint} {known}")
         object.__setattr__(self, option, chosen)
 
     @abstractmethod
     def learn(self, labels: Column) -> Encoding:
-        """Learn from the labels what they have in common, such as the classes that occur."""
+        """Learn properties that the labels share, such as the set of classes."""
 
     @property
     @abstractmethod
     def noise(self) -> Noise:
-        """The noise that this domain expects."""
+        """The noise model expected by default."""
 
     @property
     def n_classes(self) -> int | None:
-        """The number of classes, 0 if it is to be counted, and None where labels are not classes."""
+        """The number of classes: 0 if it is to be counted, None if labels are not classes."""
         return None
 
     @property
     def spelling(self) -> Spelling:
-        """The normalisation of each distinct label when labels are read: none, unless they are classes."""
+        """The normalisation of distinct labels during reading; only classes have one by default."""
         return Spelling(strip=False)
 
     @property
     def recurring(self) -> bool:
-        """Whether two estimates can be the same label: not for numbers, nor for labels composed of parts."""
+        """Whether two estimates can be the same label: False for numbers and for labels composed of parts."""
         return True
 
     @property
     def power(self) -> int:
-        """The power of a length that distances are, where they have no largest value: 2 for squares; else 0."""
+        """The exponent of a length in unbounded distances: 2 for squared distances, 0 for bounded distances."""
         return 0
 
     @property
     def record(self) -> Any:
-        """The domain as a `Record`, where labels have fields; the label type of a field may still be open (None)."""
+        """The domain as a `Record`, if labels have fields; label types of fields may still be None."""
         return None
 
     @property
     def pictures(self) -> Any:
-        """The domain as a `Bitmap`: how labels that are pictures are split, and written as files."""
+        """The domain as a `Bitmap`, if labels are pictures that can be split and exported."""
         return None
 
     @property
     def marks(self) -> Marks | None:
-        """The share of an answer that is right, for labels of several parts."""
+        """The domain as `Marks`, if labels have several parts that are scored separately."""
         return None
 
     @property
     def repeats(self) -> Any:
-        """The domain as a `Ranking`, where a worker's answers to a task add up; elsewhere the first counts."""
+        """The domain as a `Ranking`, if repeated answers to a task are combined; otherwise the first answer counts."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return what a summary contains about this domain."""
+        """Return the description of this domain in a summary."""
         return {"name": self.name, "distance": self.distance, "rule": str(self.rule)}
 
 
 class Marks(ABC):
-    """Labels of several parts, each of which may be right: elements, objects, pixels (`Domain.marks`)."""
+    """Labels of several parts, each of which may be correct: elements, objects, pixels (`Domain.marks`)."""
 
     @property
     def marks(self) -> Self:
@@ -149,24 +149,24 @@ class Marks(ABC):
         """Return, by tag, the sizes of the intersection, of the answer, and of the truth."""
 
     def measure_marks(self, said: Any, truth: Any) -> dict[str, float]:
-        """Return further measures of how good an answer is, by name; NaN is unknown."""
+        """Return further measures of the quality of an answer by name; NaN if unknown."""
         return {}
 
 
 class Things(ABC):
-    """Labels that list things, of which estimated labels have a table of their own (`Encoding.things`)."""
+    """Labels that list objects; estimated labels have a table of their own (`Encoding.things`)."""
 
     @abstractmethod
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return the columns of a table of the objects of some labels: one row each, ``task`` first."""
+        """Return the columns of a table with one row per object; the first column is ``task``."""
 
     @property
     def votes(self) -> Any:
-        """The `ObjectVotes`: how answers become votes on classes, for methods that need these, if they can."""
+        """The `ObjectVotes` that convert answers to votes on classes, or None."""
         return None
 
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
-        """Return further columns of the table of workers."""
+        """Return further columns of the worker table."""
         return {}
 
 
@@ -174,8 +174,8 @@ class Things(ABC):
 class Encoding(ABC):
     """The vocabulary of the labels, and their conversion to arrays and back.
 
-    It is the same for all parts of the answers. Encodings that were learned from parts are joined by `merge`.
-    `offsets` are subtracted from each worker's numbers before answers are compared, where that was asked for.
+    All partitions of the answers share one encoding. `merge` joins encodings learned from partitions. `offsets` are
+    subtracted from each worker's numbers before answers are compared, if bias correction is enabled.
     """
 
     domain: Domain
@@ -184,7 +184,7 @@ class Encoding(ABC):
     @property
     @abstractmethod
     def kernels(self) -> Kernels:
-        """The kernels for blocks that this encoding prepared."""
+        """The kernels for blocks prepared by this encoding."""
 
     @property
     def numeric(self) -> bool:
@@ -193,89 +193,89 @@ class Encoding(ABC):
 
     @property
     def n_classes(self) -> int | None:
-        """The number of classes, where labels are classes and nothing else."""
+        """The number of classes, if labels are plain classes."""
         return self.domain.n_classes
 
     @property
     def nominal(self) -> bool:
-        """Whether labels are classes without an order."""
+        """Whether labels are unordered classes."""
         return self.n_classes is not None
 
     @property
     def coordinates(self) -> Floats | None:
-        """A vector for each numbered label, such that distances are their squared distances; if known."""
+        """A vector for each label number whose squared distances are the label distances, or None."""
         return None
 
     @property
     def noise(self) -> Noise:
-        """The noise to expect in these labels."""
+        """The noise expected in these labels."""
         return self.domain.noise
 
     @property
     def n_labels(self) -> int:
-        """The number of different labels, where codes are their numbers."""
+        """The number of distinct labels, if codes are label numbers."""
         return 0
 
     @property
     def vocabulary(self) -> list[Any]:
-        """The meaning of the numbers in codes; encodings with the same vocabulary have the same codes."""
+        """The meaning of code numbers; equal vocabularies imply equal codes."""
         return []
 
     def merge(self, others: Sequence[Self]) -> Self:
-        """Return the encoding of all labels that this one and others were learned from."""
+        """Return the encoding learned from the labels of all these encodings."""
         return self
 
     @abstractmethod
     def encode(self, labels: Column) -> Array:
-        """Turn given labels into codes; without labels, into an empty array of the type and shape that codes have."""
+        """Convert given labels to codes; without labels, return an empty array of the dtype and shape of codes."""
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        """Turn gold labels into codes; the encoding may grow, because answers need not contain them."""
+        """Convert gold labels to codes; the encoding may grow, because gold labels need not occur in answers."""
         return self, self.encode(labels)
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
-        """Return which gold labels occur in no answer yet, but may occur in later ones."""
+        """Return whether each gold label is absent from all answers but may occur in later answers."""
         return np.zeros(len(truths), np.bool_)
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Return codes that may depend on their tasks, given as numbers among the ids of all tasks."""
+        """Return codes adapted to their tasks, given as indices into the ids of all tasks."""
         return codes
 
     def remap(self, codes: Array, known: Self) -> Array:
-        """Return codes of an encoding that knows fewer labels as codes of this one."""
+        """Convert codes of a smaller encoding to codes of this encoding."""
         return codes
 
     @abstractmethod
     def decode(self, codes: Array) -> Values:
-        """Turn codes into labels for the user."""
+        """Convert codes to labels for the user."""
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        """Return further columns of the table of estimated labels.
+        """Return further columns of the truth table.
 
         Columns called ``label``, ``low`` or ``high`` replace the decoded label and the confidence interval of a number.
         """
         return {}
 
     def store(self, block: Block) -> Block:
-        """Convert labels to the form that takes long to find, where there is one, whatever tasks are made of them."""
+        """Precompute the expensive form of labels that is independent of the split into tasks."""
         return block
 
     def prepare(self, block: Block) -> Block:
-        """Compute once what every round needs; labels are codes, or stored."""
+        """Precompute everything that all rounds share; labels are codes or stored labels."""
         return block
 
     @property
     def fields(self) -> Any:
-        """The encoding as a `RecordEncoding`, where labels are compared and decided field by field."""
+        """The encoding as a `RecordEncoding`, if labels are compared and estimated field by field."""
         return None
 
     @property
     def things(self) -> Things | None:
-        """The capability to list the objects of a label, or None."""
+        """The interface that lists the objects of a label, or None."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return what a summary contains about the labels."""
+        """Return the description of the labels in a summary."""
         return self.domain.describe()
 
 
@@ -284,26 +284,26 @@ class Kernels(ABC):
     """Comparison and aggregation of encoded labels, one block at a time.
 
     A kernel is a function of a prepared block and of numbers per worker. It returns sums per worker, or results per
-    task. Everything a kernel needs beside the options of the domain is in the block, so it can be sent anywhere. A
-    domain must define distances of codes, and sums over peers. Kernels that are equal have equal distances.
+    task. A kernel needs only the block and the options of the domain. A domain must define distances between codes and
+    sums over peers. Equal kernels have equal distances.
     """
 
     domain: Domain
 
     @abstractmethod
     def distance_between(self, left: Array, right: Array) -> Floats:
-        """Compute distances of codes, pair by pair; NaN where they are unknown."""
+        """Compute distances between pairs of codes; NaN if unknown."""
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        """Compute distances of codes of different tasks; NaN where these cannot be compared."""
+        """Compute distances between codes of different tasks; NaN if they are not comparable."""
         return self.distance_between(left, right)
 
     def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
-        """Compute distances of answers to the same tasks of a prepared block, by their places in it."""
+        """Compute distances between answers to the same tasks of a prepared block, given their indices."""
         return self.distance_between(block.label[left], block.label[right])
 
     def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
-        """Return distances of codes of one task, and of different tasks, as functions of places among these codes."""
+        """Return two distance functions of indices into these codes: within a task, and across tasks."""
         return (
             lambda i, j: self.distance_between(codes[i], codes[j]),
             lambda i, j: self.guess_distances(codes[i], codes[j]),
@@ -311,56 +311,56 @@ class Kernels(ABC):
 
     @abstractmethod
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Return, per answer, the weighted distance to the other answers of its task, and their weight."""
+        """Return the weighted distance of each answer to its peers, and the total weight of these peers."""
 
     def peer_sums(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum, per worker, the weighted distances to the peers and their weights."""
+        """Sum the weighted distances to peers, and the weights of peers, per worker."""
         distance, weight = self.peer_distances(block, weights)
         return {"distance": block.per_worker(distance), "weight": block.per_worker(weight)}
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        """Sum, per pair of workers, the distances and the number of common tasks.
+        """Sum the distances and count the common tasks per pair of workers.
 
-        The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
-        default all, and a column for each worker of the block.
+        The matrices, dense or sparse, have a row for each worker in ``rows`` and a column for each worker of the block.
+        ``rows`` is a range of the block's workers, by default all.
         """
         chunks = pair_chunks(block, rows)
         return add_pairs(block, rows, ((*pair, self.distance_within(block, *pair)) for pair in chunks))
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        """Compute the distance of each answer to its task's label, both prepared."""
+        """Compute the distance of each answer to its task's label; both are prepared."""
         return self.distance_between(block.label, block.to_answers(truth))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
-        """Sum, per worker, the known distances to gold labels, and count the answers."""
+        """Sum the known distances to gold labels and count the answers per worker."""
         if not len(block.gold_task):
             return known_sums(block, unknown(len(block.worker)))
-        row = block.gold_row  # tasks without gold borrow the last gold label, and count nothing
+        row = block.gold_row  # tasks without gold use the last gold label here, and are masked below
         distance = self.distance_to(block, block.gold_label[row])
         return known_sums(block, np.where(block.to_answers(row >= 0), distance, np.nan))
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        """Aggregate each task of a block by the rule; the labels are prepared ones."""
+        """Aggregate each task of a block by the rule; labels are prepared."""
         return find_rule(self.domain.rules, self.domain.rule).decide(block, weights, faults, ties)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Estimate, per task, the code of the label, its confidence, and whether it was drawn among equals."""
+        """Estimate the code and confidence of each task's label, and whether a tie was broken at random."""
         found = self.decide(block, weights, faults, ties)
         return {**found.columns(), "label": self.restore(block, found.label)}
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
-        """Return the kernels with the quorum that fits the weights, and its description; most have none.
+        """Return the kernels with the best quorum for these weights, and its description.
 
-        ``add(kernel, *params)`` sums, over all blocks, the named arrays of a kernel, with one row per worker.
+        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; they have one row per worker.
         """
         return self, {}
 
     def restore(self, block: Block, label: Array) -> Array:
-        """Return prepared labels, one per task, as codes."""
+        """Convert prepared labels, one per task, to codes."""
         return label
 
     def restore_answers(self, block: Block, rows: Array) -> Array:
-        """Return the labels of some answers, in order, as codes: exactly those that were prepared."""
+        """Return the exact codes of the answers in these rows."""
         return block.label[rows]
 
     def restore_gold(self, block: Block) -> Array:
@@ -368,16 +368,16 @@ class Kernels(ABC):
         return block.gold_label
 
     def scatter(self, block: Block) -> Floats:
-        """Compute the largest distance of each task's answers from its centre, where rounding depends on it."""
+        """Compute the largest distance of answers from their task's centre, if rounding depends on it."""
         return np.zeros(block.n_tasks)
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        """Return for which tasks two labels differ, given the scatter of each task's answers."""
+        """Return whether two labels of each task differ, given the scatter of the task's answers."""
         return np.asarray(left != right)
 
 
 def field_names(domain: Domain | None) -> tuple[str, ...]:
-    """Return the names of the fields of a label, where it has some; they may be columns of a table.
+    """Return the field names of a record label type, which may be columns of a table.
 
     >>> from allalike import Real, Record
     >>> field_names(Record("year:real, name")), field_names(Real())
@@ -387,7 +387,7 @@ def field_names(domain: Domain | None) -> tuple[str, ...]:
 
 
 def spell_domain(domain: Domain) -> str:
-    """Return how a domain is written where it is named, as after it was guessed.
+    """Return the text that names a domain, for example in a message about an inferred label type.
 
     >>> from allalike import Real, Record, Set
     >>> spell_domain(Record("year:real")), spell_domain(Real()), spell_domain(Set(separator=";"))
@@ -399,13 +399,13 @@ def spell_domain(domain: Domain) -> str:
     options = {option.name: getattr(domain, option.name) for option in options_of(domain)}
     chosen = [f"{name}={value!r}" for name, value in options.items() if value != getattr(usual, name)]
     spelled = f"{domain.name}({', '.join(chosen)})" if chosen else domain.name
-    return spelled if '"' in spelled else spelled.replace("'", '"')  # which needs no marks in a shell
+    return spelled if '"' in spelled else spelled.replace("'", '"')  # avoids quoting in a shell
 
 
 def choose_options(domain: Domain, choices: Mapping[str, str]) -> Domain:
-    """Return a domain with another distance or rule; unless a rule was asked for, it is one that fits.
+    """Return a domain with another distance or rule; a default rule is replaced by one that fits.
 
-    A target is a default: it is chosen for label types that have one if the user chose none.
+    A target is only a default: it applies if the label type has a target and the user chose none.
     """
     if getattr(domain, "target", "none") is not None:
         choices = {name: value for name, value in choices.items() if name != "target"}

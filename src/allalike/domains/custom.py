@@ -1,12 +1,12 @@
-"""Labels of the user's own, compared by a function or by a matrix of distances.
+"""Labels of any type, compared by a custom function or a distance matrix.
 
     d(a, b) = your_function(a, b),   or the number in row a and column b of your matrix
 
-All that is asked of a distance: d(a, a) = 0, d(a, b) = d(b, a), never negative. A truth is one of the answers.
+A distance must satisfy d(a, a) = 0, d(a, b) = d(b, a) and d(a, b) >= 0. The estimated label is one of the answers.
 
-It works for anything, such as molecules, tunes or answers that a model compared. It fails where the distance does not
-say what a mistake is: where right answers are far from each other, or wrong ones near. And each pair of answers to a
-task is one call of the function, so that a hundred answers are five thousand calls.
+It works for arbitrary labels, such as molecules, melodies or answers compared by a language model. It fails if the
+distance does not reflect errors, that is, if correct answers are far apart or wrong answers close. The function is
+called for every pair of answers to a task: 100 answers need about 5,000 calls.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from allalike.domains.pairwise import Places
     from allalike.rules.base import Rule
 
-_N_CHECKED = 12  # labels whose distances to each other are checked
+_N_CHECKED = 12  # number of labels whose pairwise distances are validated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Custom(Pairwise):
-    """Labels of any kind, compared by a distance of your own.
+    """Labels of any type, compared by a custom distance.
 
     Parameters
     ----------
     distance
-        A function of two labels that is symmetric, zero for equal labels, and never negative; or a square matrix,
-        and then a label is the number of its row; or a mapping from tasks to such matrices, one for each. NaN in a
-        matrix means that the distance is unknown.
+        A function of two labels that is symmetric, nonnegative and zero for equal labels; or a square matrix, whose row
+        numbers are the labels; or a mapping from each task to such a matrix. NaN in a matrix means that the distance is
+        unknown.
     rule
         Aggregation rule: ``medoid`` or ``best worker``.
     farthest
-        The distance of labels that have nothing in common, if there is one; ``weighting="chance"`` needs it.
+        The distance between unrelated labels, if defined; required by ``weighting="chance"``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "night"), ("bob", 1, "nacht"), ("eve", 1, "day")]
@@ -59,7 +59,7 @@ class Custom(Pairwise):
     """
 
     name: ClassVar[str] = "custom"
-    summary: ClassVar[str] = "anything; your function, or a matrix of distances, for all tasks or for each"
+    summary: ClassVar[str] = "anything; your function, or a distance matrix for all tasks or per task"
     rules: ClassVar[tuple[Rule, ...]] = CHOICES
     distances: ClassVar[tuple[str, ...]] = ("yours",)
     farthest: float | None = None
@@ -98,7 +98,7 @@ class Custom(Pairwise):
 
     def _parse(self, value: Any) -> Any:
         if self._matrices and (type(value) is not int or value < 0):
-            raise ValueError("a label is the number of a row in the matrix of distances, from 0")
+            raise ValueError("a label must be the number of a row of the distance matrix, starting from 0")
         return (0, value) if self._matrices else value
 
     def _key(self, parsed: Any) -> object:
@@ -133,10 +133,10 @@ def _call(function: Callable[[Any, Any], Any], left: Any, right: Any) -> float:
         value = float(function(left, right))
     except Exception as error:
         raise LabelError(
-            f"The distance of {left!r} and {right!r} cannot be computed: {type(error).__name__}: {error}."
+            f"The distance between {left!r} and {right!r} cannot be computed: {type(error).__name__}: {error}."
         ) from error
     if not 0 <= value < np.inf:
-        raise LabelError(f"The distance of {left!r} and {right!r} is {value}. It must be finite, and not negative.")
+        raise LabelError(f"The distance between {left!r} and {right!r} is {value}. It must be finite and not negative.")
     return value
 
 
@@ -144,28 +144,28 @@ def _check(function: Callable[[Any, Any], Any], labels: list[Any]) -> None:
     for left, right in product(labels, labels):
         there, back = _call(function, left, right), _call(function, right, left)
         if abs(there - back) > 1e-9 * max(there, back):
-            raise LabelError(f"The distance is not symmetric: {left!r} to {right!r} is {there}, but back it is {back}.")
+            raise LabelError(f"The distance is not symmetric: {left!r} to {right!r} is {there}, the reverse is {back}.")
         if left is right and there > 1e-9:
-            raise LabelError(f"The distance of {left!r} to itself is {there}, not 0.")
+            raise LabelError(f"The distance from {left!r} to itself is {there}. It must be 0.")
 
 
 class MatrixEncoding(PairwiseEncoding):
-    """Rows of matrices; a code is the number of a matrix, which is 0 until the task is known, and of a row in it."""
+    """Rows of matrices; a code is the number of a matrix (0 until the task is known) and of a row in it."""
 
     domain: Custom
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Find the matrices of the tasks."""
+        """Set the matrix numbers of the tasks."""
         given = self.domain.distance
         number = {each: place for place, each in enumerate(given)} if isinstance(given, Mapping) else None
         which = [0 if number is None else number.get(each, -1) for each in tasks.tolist()]
         if -1 in which:
-            raise LabelError(f"There is no matrix of distances for task {tasks[which.index(-1)]!r}.")
+            raise LabelError(f"There is no distance matrix for task {tasks[which.index(-1)]!r}. Add one to distance.")
         fitted = []
         for (_, row), own in zip(codes, task.tolist(), strict=True):
             if row >= self.domain._sizes[which[own]]:
                 raise LabelError(
-                    f"The label {row} of task {tasks[own]!r} is no row of its matrix of distances, which has rows 0 to"
+                    f"The label {row} of task {tasks[own]!r} is not a row of its distance matrix, which has rows 0 to"
                     f" {self.domain._sizes[which[own]] - 1}."
                 )
             fitted.append((which[own], row))
@@ -173,20 +173,20 @@ class MatrixEncoding(PairwiseEncoding):
 
 
 def read_matrix(distance: Any) -> Floats:
-    """Return a square matrix of distances as an array, or refuse it.
+    """Convert a square distance matrix to an array, or raise an error.
 
     >>> read_matrix([[0, 2], [1, 0]])
     Traceback (most recent call last):
-    allalike.errors.OptionError: The matrix of distances is not symmetric.
+    allalike.errors.OptionError: The distance matrix is not symmetric.
     """
     try:
         matrix = np.array(distance, np.float64)
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-        raise OptionError("distance must be a function of two labels, or a square matrix of distances.")
+        raise OptionError("distance must be a function of two labels, or a square distance matrix.")
     if np.isinf(matrix).any() or (matrix < 0).any():
-        raise OptionError("The matrix of distances has an entry that is infinite or negative.")
+        raise OptionError("The distance matrix has an entry that is infinite or negative.")
     if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0, equal_nan=True):
-        raise OptionError("The matrix of distances is not symmetric.")
+        raise OptionError("The distance matrix is not symmetric.")
     return matrix

@@ -1,17 +1,17 @@
-"""Dates and times: numbers of days or of seconds, which are shown as dates and times again.
+"""Dates and times, represented as numbers of days or seconds.
 
-Whoever dates a letter, a photograph or an event is some days off, and a truth lies between the answers, as it does of
-numbers. So everything is as for numbers (`allalike.domains.real`), in days for dates and in seconds for times:
+Estimates of the date of a letter, a photograph or an event are usually a few days off, and the best estimate lies
+between the answers. Dates are therefore treated as numbers (`allalike.domains.real`), in days for dates and in seconds
+for times:
 
-    squared:   d = (x - y)^2    with the weighted mean: of 1 and 3 January 2024 it is 2 January
-    absolute:  d = |x - y|      with the weighted median, where some answers are far off, such as a wrong century
+        squared:   d = (x - y)^2    with the weighted mean: 1 and 3 January 2024 give 2 January
+        absolute:  d = |x - y|      with the weighted median, if some answers are far off, such as a wrong century
 
-Faults and errors are in days or seconds, or in their squares. A truth is a whole day, or a whole millisecond, and half
-a day counts upwards. What is written, and what cannot be compared, is said in `allalike.domains.moments`.
+Errors are in days or seconds, or in their squares. Estimates are rounded to whole days or milliseconds, and halves are
+rounded up. The module `allalike.domains.moments` describes the accepted forms and which of them are comparable.
 
-It works where dates are estimated, or clocks differ. It fails where a date is right or wrong: who writes 5 June for
-6 May is as wrong as one who is a year off, and the mean of both is a day that occurs in no answer. Then dates are
-``categorical``.
+It works for estimated dates and inaccurate clocks. It fails if a date is either right or wrong: 5 June instead of 6 May
+is as wrong as a date a year off, and the mean of both occurs in no answer. Use ``categorical`` for such dates.
 """
 
 from __future__ import annotations
@@ -39,23 +39,22 @@ if TYPE_CHECKING:
 class Date(Real):
     """Dates and times, compared by squared or absolute distance in days or seconds.
 
-    A label is an ISO date or time as text, or a date or time of Python, pandas or Arrow. All have a time of day or none
-    has, and all have an offset from UTC or none has. Truths come back in the form of the labels.
+    A label is an ISO date or time as text, or a date or time of Python, pandas or Arrow. Either all labels have a time
+    of day or none has, and either all have a UTC offset or none has. Estimates are returned in the form of the labels.
 
     Parameters
     ----------
     distance
-        ``squared``, or ``absolute``, under which single answers that are far off count less.
+        ``squared``, or ``absolute``, which reduces the influence of outliers.
     rule
-        Aggregation rule: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
-        fits the distance.
+        Aggregation rule: weighted ``mean`` or ``median``. Default: the one that fits the distance.
     bias
-        Whether to estimate by how much each worker is too late or too early on average, and to take it away.
+        Whether to estimate and subtract each worker's mean deviation (too early or too late).
     scale
-        Whether to estimate as well by which factor each worker stretches the scale.
+        Whether to estimate each worker's scale factor as well.
     form
-        Format of dates, if not ISO 8601: the last day of 2024 as the labels would have it,
-        such as ``31/12/2024``, ``12/31/2024`` or ``31 Dec 2024``.
+        Format of dates, if not ISO 8601: the last day of 2024 as the labels write it, such as ``31/12/2024``,
+        ``12/31/2024`` or ``31 Dec 2024``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "2024-01-01"), ("bob", 1, "2024-01-03"), ("ada", 2, "2024-02-28"), ("bob", 2, "2024-03-01")]
@@ -85,7 +84,7 @@ class Date(Real):
 
 @dataclass(frozen=True, kw_only=True)
 class DateEncoding(RealEncoding):
-    """Moments of one form; a code is a number of days or of seconds since 1970."""
+    """Moments of one form; a code is the number of days or seconds since 1970."""
 
     domain: Date
     form: DateForm = field(default_factory=DateForm)
@@ -108,11 +107,11 @@ class DateEncoding(RealEncoding):
         return self.form.number(np.array([found for found, _ in moments], np.int64))[codes]
 
     def check(self, value: Any) -> None:
-        """Refuse a moment that cannot be compared with the others."""
+        """Raise an error if a moment is not comparable with the others."""
         _, form = self.domain.read(value)
         if not self.form.fits(form):
             raise ValueError(
-                f"it is one of {form}, but others are {self.form}, whose distance is unknown; write all of them alike"
+                f"it has the form {form}, but others have the form {self.form}, which is not comparable; use one form"
             )
 
     def remap(self, codes: Array, known: Self) -> Floats:
@@ -133,7 +132,7 @@ class DateEncoding(RealEncoding):
 
 @dataclass(frozen=True, kw_only=True)
 class DateKernels(RealKernels):
-    """Sums of distances of moments, of which truths are whole days or milliseconds."""
+    """Sums of distances between moments; estimates are whole days or milliseconds."""
 
     domain: Date
     form: DateForm = field(default_factory=DateForm)

@@ -1,13 +1,13 @@
-"""Intervals: spans of a text, segments of a recording, and whatever has a start and an end.
+"""Intervals: segments of a text or a recording, and other labels with a start and an end.
 
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty
 
-A label is all that it covers, so that touching intervals are one, and the truth is what more than half of the weight
-covers (`allalike.rules.majority`).
+A label is the set of points that it covers, so touching intervals are merged. The estimated label is the set of points
+that more than half of the weight covers (`allalike.rules.majority`).
 
-It works where it matters what is covered: speech in a recording, toxic words in a text. It fails where it matters how
-many things there are, and where each begins (`allalike.Spans`); and where events are so short that they just miss each
-other (`allalike.Points` on one axis).
+It works if coverage matters: speech in a recording, toxic words in a text. It fails if the number of intervals or their
+exact boundaries matter (`allalike.Spans`), and for events so short that answers miss each other (`allalike.Points` on
+one axis).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Block
 
 _LARGEST_NUMBER = 1e150
-_LARGEST_WHOLE = 1 << 53  # up to here, whole numbers are exact
+_LARGEST_WHOLE = 1 << 53  # larger whole numbers are not exact
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval(Pairwise):
-    """Unions of intervals, compared by Jaccard distance: the share of what they cover that only one of them covers.
+    """Unions of intervals, compared by Jaccard distance: the share of the covered length that only one of them covers.
 
-    A label is a list of pairs ``[[start, end], ...]``, or a text that is such a list in JSON. An interval holds the
-    points from its start up to its end, without the end; those that overlap or touch become one, and one that ends
-    where it starts holds nothing. ``[]`` covers nothing. Bounds that are whole numbers everywhere stay whole.
+    A label is a list of pairs ``[[start, end], ...]``, or such a list as JSON text. An interval includes its start and
+    excludes its end. Intervals that overlap or touch are merged, and empty ones are removed. ``[]`` covers nothing. If
+    all bounds are whole numbers, estimated bounds are whole numbers as well.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ class Interval(Pairwise):
     summary: ClassVar[str] = "unions of intervals [[start, end], ...]; Jaccard distance of lengths"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", point_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
-    noise: ClassVar[General] = General(farthest=1.0)  # worthless labels share no point with the others
+    noise: ClassVar[General] = General(farthest=1.0)  # random labels share no point with the others
     _pack = staticmethod(lengths.pack)
     _compare = staticmethod(lengths.distance)
 
     def _parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
-        return _merged(sorted(map(_pair, read_list(value, "it must be a list of intervals, as [[0, 5], [7, 9]]"))))
+        return _merged(sorted(map(_pair, read_list(value, "it must be a list of intervals such as [[0, 5], [7, 9]]"))))
 
     def _find_common(self, parsed: list[Any]) -> bool:
         return all(isinstance(bound, int) for label in parsed for pair in label for bound in pair)
@@ -91,11 +91,11 @@ class Interval(Pairwise):
 
 
 def _pair(value: Any) -> tuple[Any, Any]:
-    """Read one interval."""
+    """Parse one interval."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"an interval must be a pair [start, end], and {value!r} is none")
+        raise ValueError(f"an interval must be a pair [start, end], not {value!r}")
     begin, end = map(_bound, value)
     if end < begin:
         raise ValueError(f"the interval [{begin}, {end}] ends before it starts")
@@ -109,14 +109,14 @@ def _bound(value: Any) -> Any:
         raise ValueError(f"the bound {value!r} is not a number")
     if isinstance(value, int):
         if abs(value) > _LARGEST_WHOLE:
-            raise ValueError("a bound is beyond 2**53, where whole numbers are not exact; count from a later start")
+            raise ValueError("a bound exceeds 2**53, above which whole numbers are not exact; subtract an offset")
     elif not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"the bound {value} is not finite, or too large")
-    return value + 0  # which makes -0.0 the 0.0 that it is
+        raise ValueError(f"the bound {value} is not finite or too large")
+    return value + 0  # converts -0.0 to 0.0
 
 
 def _merged(pairs: list[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
-    """Join intervals that overlap or touch, and drop those without a point."""
+    """Merge intervals that overlap or touch, and remove empty ones."""
     merged: list[tuple[Any, Any]] = []
     for begin, end in pairs:
         if merged and begin <= merged[-1][1]:

@@ -1,11 +1,11 @@
-"""Moments: dates and times as ISO 8601 writes them, or as objects of Python, read as numbers and shown again.
+"""Moments: dates and times in ISO 8601 or as Python objects, converted to numbers and back.
 
     2024-02-29    2024-02-29T10:30    2024-02-29 10:30:15.25    2024-02-29T10:30Z    2024-02-29T10:30+02:00
 
-A moment is a date, a time without an offset, without a known zone, or an instant, which has one. The three cannot be
-compared: it is unknown how far a date is from an hour, or ten o'clock somewhere from ten o'clock in Paris. Numbers are
-days for dates and seconds for times, since the first of January 1970; there are the years 1 to 9999 of the calendar as
-it is today, and days have 24 hours.
+A moment is a date, a time without a UTC offset, or a time with one. These three forms are not comparable: the distance
+between a date and a time, or between a local time of unknown zone and 10:00 in Paris, is undefined. Dates are numbers
+of days and times are numbers of seconds since 1 January 1970. Years 1 to 9999 of the Gregorian calendar are supported,
+and days have 24 hours.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WANTED = "an ISO date such as 2024-02-29, or a time such as 2024-02-29T10:30 or
 
 @dataclass(frozen=True)
 class DateForm:
-    """The written form of dates and times, and their numbers."""
+    """The written form of dates and times, and the conversion to numbers."""
 
     times: bool | None = None
     zone: int | None = None
@@ -46,16 +46,16 @@ class DateForm:
 
     @property
     def unit(self) -> str:
-        """What numbers count."""
+        """The unit of the numbers."""
         return "seconds" if self.times else "days"
 
     def fits(self, other: DateForm) -> bool:
-        """Return whether moments of another form can be compared with these."""
+        """Return whether moments of another form are comparable with these."""
         either = self.times is None or other.times is None
         return (either or self.times == other.times) and (self.zone is None) == (other.zone is None)
 
     def join(self, others: Iterable[DateForm]) -> DateForm:
-        """Return the form of these and of others, as far as they fit."""
+        """Return the common form of these moments and of all others that are comparable."""
         found = self
         for other in others:
             if found.fits(other):
@@ -65,11 +65,11 @@ class DateForm:
         return found
 
     def number(self, microseconds: Array) -> Floats:
-        """Return moments as numbers."""
+        """Convert microseconds to days or seconds."""
         return np.asarray(microseconds / 1e6 if self.times else microseconds / (1e6 * _DAY), np.float64)
 
     def round(self, numbers: Floats) -> Floats:
-        """Return numbers of whole days, or of whole milliseconds; a half counts upwards, however sums were rounded.
+        """Round numbers to whole days or milliseconds; halves are rounded up, with a tolerance for rounding errors.
 
         >>> DateForm(False).round(np.array([0.4, 1.5 - 1e-9, 2.5]))
         array([0., 2., 3.])
@@ -79,14 +79,14 @@ class DateForm:
         return np.asarray(np.floor(np.round(numbers, 6) + 0.5))
 
     def show(self, numbers: Floats) -> Values:
-        """Return moments as they came: as texts, or as dates and times; what is NaN is missing.
+        """Convert numbers to moments in their original form: texts, dates or times; NaN becomes missing.
 
         >>> DateForm(times=False).show(np.array([19782.0, np.nan])).tolist()
         ['2024-02-29', None]
         """
         missing = np.isnan(numbers)
         seconds = self.round(np.where(missing, 0.0, numbers)) * (1 if self.times else _DAY)
-        shift = 1000 * (self.zone or 0)  # also with its offset, none is beyond the calendar
+        shift = 1000 * (self.zone or 0)  # keeps local times within the calendar
         first, last = _FIRST.astype(np.int64) - min(shift, 0), _LAST.astype(np.int64) - max(shift, 0)
         thousandths = np.clip(np.rint(seconds * 1000), first, last).astype(np.int64)
         found = self._typed(thousandths) if self.typed else Values(self._texts(thousandths).tolist())
@@ -110,7 +110,7 @@ class DateForm:
 
     @property
     def _suffix(self) -> str:
-        """How the offset is written."""
+        """The written UTC offset."""
         if not self.zone:
             return "" if self.zone is None else "Z"
         hours, minutes = divmod(abs(self.zone) // 60, 60)
@@ -123,7 +123,7 @@ class DateForm:
 
 
 def is_moment(value: Any) -> bool:
-    """Return whether something is a date or a time, or the text of one.
+    """Return whether a value is a date or a time, or text in the form of one.
 
     >>> is_moment("2024-02-29"), is_moment("2023-02-29"), is_moment("20240229"), is_moment(date(2024, 2, 29))
     (True, False, False, True)
@@ -136,14 +136,14 @@ def is_moment(value: Any) -> bool:
 
 
 def read_moment(value: Any) -> tuple[int, DateForm]:
-    """Return microseconds since the beginning of 1970, and the form, or raise ValueError with the reason.
+    """Return the microseconds since the start of 1970 and the form, or raise ValueError with the reason.
 
     >>> read_moment("1970-01-02"), read_moment("1970-01-01T01:00+01:00")
     ((86400000000, DateForm(times=False, zone=None, typed='')), (0, DateForm(times=True, zone=3600, typed='')))
     """
     if isinstance(value, str):
         return _read_text(value.strip())
-    if not isinstance(value, date) or value != value:  # not a time: there is none
+    if not isinstance(value, date) or value != value:  # NaT differs from itself
         raise ValueError(f"a moment is {_WANTED}")
     if not isinstance(value, datetime):
         return (value.toordinal() - _EPOCH.toordinal()) * _DAY * 10**6, _form(False, None, "date")
@@ -160,21 +160,21 @@ def _read_text(text: str) -> tuple[int, DateForm]:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         reason = "an offset from UTC is less than 24 hours" if "offset" in str(error) else error
-        raise ValueError(f"there is no such day or hour: {reason}") from None
+        raise ValueError(f"this date or time does not exist: {reason}") from None
     found, zone = _place(moment)
     return found, _form(written["time"] is not None, zone, "")
 
 
 def _place(moment: datetime) -> tuple[int, int | None]:
-    """Return the microseconds of a moment, and its offset from UTC in seconds, if it has one."""
+    """Return the microseconds of a moment, and its UTC offset in seconds, if any."""
     offset = moment.utcoffset()
     found = (moment.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
     if offset is None:
         return found, None
     found -= offset // _MICROSECOND
     if not _FIRST.astype(np.int64) <= found // 1000 <= _LAST.astype(np.int64):
-        raise ValueError("in UTC it is beyond the calendar, which goes from year 1 to 9999")
+        raise ValueError("in UTC it is outside of the calendar, which covers the years 1 to 9999")
     return found, int(offset.total_seconds())
 
 
-_form = cache(DateForm)  # of which there are few, of however many moments
+_form = cache(DateForm)  # there are few different forms, but many moments

@@ -1,27 +1,26 @@
-"""Offsets: how strict or lenient each worker is with numbers, and what their numbers are without it.
+"""Worker offsets: how strict or lenient each worker is with numbers, and bias-corrected numbers.
 
-A grader may mark two points below all others, whatever they read. Their answers then are
+A grader may be two points below all others on every task. The model of such answers is
 
-    x_ij = t_j + b_i + noise,    with the truth t_j of task j and the worker's offset b_i.
+        x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
 
-Least squares with a ridge, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, leave t_j = mean_i (x_ij - b_i), and for
-the offsets a system of linear equations, one for each worker:
+Ridge regression, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, gives t_j = mean_i (x_ij - b_i) and a system of
+linear equations with one equation per worker:
 
-    sum_j (b_i - mean of b over those who answered j) + lambda b_i = sum_j (x_ij - mean of x over those who answered j).
+        sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
 
-Both sides are sums over tasks, so that conjugate gradients solve it with one look at the answers in each round, on any
-engine. These are the estimates of a mixed model (Henderson 1950) whose offsets have the variance noise / lambda. Lambda
-comes from the answers: with d_ij = x_ij minus the mean of the others, and F the ratio of the variances of d between and
-within workers, lambda = (answers of a usual worker) / (F - 1), by which few answers say little. Where F <= 1 no
-offset is distinguished from noise, and all are 0.
+Both sides are sums over tasks, so conjugate gradients need one pass over the answers per round, on every engine. The
+solution is the estimate of a mixed model (Henderson 1950) whose offsets have variance noise / lambda. Lambda is
+estimated from the answers. Let d_ij be x_ij minus the mean of the other answers, and F the ratio of the between-worker
+to the within-worker variance of d. Then lambda = (typical answers per worker) / (F - 1), which shrinks workers with few
+answers. If F <= 1, offsets are indistinguishable from noise, and all are 0.
 
-**Factors.** Who uses half of the scale only has x_ij = c + s_i (t_j + b_i - c) + noise. Their s_i is the slope of their
-answers over the mean of the others', pulled to that of all by as much as slopes cannot be told apart, and relative to
-their mean, since the noise of others makes all slopes smaller. Factors and offsets are found in turn.
+**Factors.** A worker who uses only half of the scale has x_ij = c + s_i (t_j + b_i - c) + noise. The factor s_i is the
+slope of their answers over the mean of the others'. It is shrunk towards the common slope, and divided by the mean
+factor because noise in the others' answers reduces all slopes. Factors and offsets are estimated alternately.
 
-What all workers have in common is not seen: if everyone is two points too strict, so are the truths. Offsets and
-factors are 0 and 1 on average. Where workers fall into parts without common tasks, nothing tells one part from another,
-and each has an average of its own.
+A bias shared by all workers is not identifiable: if everyone is two points too strict, so are the estimates. Offsets
+average 0 and factors average 1. If workers form components without common tasks, each component has its own average.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
 
 _MAX_STEPS = 200
-_STEPS = 4  # while factors are still sought; always as many, so that rounding does not decide when to stop
-_PRECISION = 1e-11  # of the solution, relative
-_STRENGTH_ROUNDS = 2  # lambda is found from the answers as they are, and again without offsets
+_STEPS = 4  # while factors are estimated; constant, so that rounding cannot change the number of steps
+_PRECISION = 1e-11  # relative tolerance of the solution
+_STRENGTH_ROUNDS = 2  # lambda is estimated once from the original answers and once without offsets
 _FACTOR_ROUNDS = 6
-_LEAST_RIDGE = 1e-9  # of an answer, so that offsets are 0 on average
+_LEAST_RIDGE = 1e-9  # of an answer; makes offsets average 0
 _LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
 
 
 @dataclass(frozen=True)
 class Offsets:
-    """Of each worker: by how much they are too high, by which factor they stretch, and around which number.
+    """Offset, scale factor and centre of each worker.
 
-    As long as nothing is known of them, they are empty; ``scale`` says whether factors are asked for.
+    They are empty before the estimation. ``scale`` enables factors.
 
     >>> Offsets(np.array([2.0, 0.0]), np.array([1.0, 2.0]), np.array([10.0, 10.0])).remove(
     ...     np.array([13.0, 14.0]), np.array([0, 1]))
@@ -65,30 +64,30 @@ class Offsets:
     def find(self, add: Add, n_workers: int) -> Offsets:
         """Estimate the offsets of all workers; blocks have centred numbers.
 
-        ``add(kernel, *params)`` adds up, over all blocks, the named arrays of a kernel, with one row per worker.
+        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; they have one row per worker.
         """
         offset, factor, centre = _find(add, n_workers, scale=self.scale)
         return replace(self, offset=offset, factor=factor, centre=centre)
 
     def remove(self, label: Floats, worker: Array) -> Floats:
-        """Return numbers without the offsets and factors of those who gave them."""
+        """Return numbers corrected for the offsets and factors of their workers."""
         centre = self.centre[worker]
         number: Floats = centre + (label - centre) / self.factor[worker] - self.offset[worker]
         return number
 
     def of_block(self, block: Block) -> Offsets:
-        """Return those of a block's workers."""
+        """Return the offsets of the workers in a block."""
         offset, factor, centre = (column[block.workers] for column in (self.offset, self.factor, self.centre))
         return replace(self, offset=offset, factor=factor, centre=centre)
 
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
-        """Return what was taken away from each worker's answers, as the table of workers has it."""
+        """Return each worker's offset and factor as columns of the worker table."""
         found = {"bias": self.offset, **({"scale": self.factor} if self.scale else {})}
         return found if len(self.offset) else {}
 
 
 def _find(add: Add, n: int, *, scale: bool) -> tuple[Floats, Floats, Floats]:
-    """Estimate the offsets of workers, and their factors if asked for."""
+    """Estimate the offsets and, if enabled, the factors of workers."""
     offset, factor, centre = np.zeros(n), np.ones(n), np.zeros(n)
     if not scale:
         return _solve(add, offset, factor), factor, centre
@@ -108,7 +107,7 @@ def _solve(
     rounds: int = _STRENGTH_ROUNDS,
     steps: int = _MAX_STEPS,
 ) -> Floats:
-    """Return the offsets of numbers without these factors, beginning with some."""
+    """Estimate offsets given the factors, starting from an initial solution."""
     right = add(partial(_deviate, of_numbers=True), np.zeros(len(offset)), factor, *centre)
     for _ in range(rounds):
         ridge = _find_ridge(add(_moments, offset, factor, *centre))
@@ -117,7 +116,7 @@ def _solve(
 
 
 def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats, steps: int) -> Floats:
-    """Solve the equations by conjugate gradients; who has an infinite ridge, or no peers, has no offset."""
+    """Solve the equations by conjugate gradients; workers with infinite ridge or without peers have offset 0."""
     from scipy.sparse.linalg import LinearOperator, cg
 
     told = np.isfinite(ridge) & (diagonal > 0)
@@ -142,7 +141,7 @@ def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats
 def _deviate(
     block: Block, offset: Floats, factor: Floats, *centre: Floats, of_numbers: bool = False
 ) -> dict[str, Floats]:
-    """Sum, per worker, the numbers less their offsets, or minus the offsets alone, less the mean of the task."""
+    """Sum the deviations from the task mean per worker: of numbers minus offsets, or of minus the offsets alone."""
     own = (_take(block, factor, *centre) if of_numbers else 0.0) - offset.take(block.worker)
     mean = block.per_task(own) / block.sizes
     lost = block.to_answers(1.0 - 1.0 / block.sizes)
@@ -150,7 +149,7 @@ def _deviate(
 
 
 def _moments(block: Block, offset: Floats, factor: Floats, *centre: Floats) -> dict[str, Floats]:
-    """Sum, per worker, powers of how much their numbers exceed the mean of the others', without their offsets."""
+    """Sum powers of each worker's deviation from the others' mean, which is corrected for offsets."""
     numbers = _take(block, factor, *centre)
     heard = block.to_answers(block.sizes > 1)
     above = np.where(heard, numbers - _mean_of_others(block, numbers - offset.take(block.worker)), 0.0)
@@ -159,7 +158,7 @@ def _moments(block: Block, offset: Floats, factor: Floats, *centre: Floats) -> d
 
 
 def _compare(block: Block, offset: Floats, factor: Floats, centre: Floats) -> dict[str, Floats]:
-    """Sum, per worker, the moments of their numbers and of the mean of the others', without what is theirs."""
+    """Sum the moments of each worker's numbers and of the corrected mean of the others."""
     plain = _take(block, np.ones(len(factor)), centre)
     heard = block.to_answers(block.sizes > 1)
     others = _mean_of_others(block, _take(block, factor, centre) - offset.take(block.worker))
@@ -174,7 +173,7 @@ def _add_numbers(block: Block) -> dict[str, Floats]:
 
 
 def _take(block: Block, factor: Floats, centre: Floats | None = None) -> Floats:
-    """Return numbers without factors around a centre; without a centre, relative to that of their task."""
+    """Return numbers without factors around a centre; without a centre, relative to their task's centre."""
     if centre is None:
         return np.asarray(block.label, np.float64)
     number = block[Centred].answers(block, np.arange(len(block.label)))
@@ -187,7 +186,7 @@ def _mean_of_others(block: Block, values: Floats) -> Floats:
 
 
 def _find_ridge(sums: dict[str, Floats]) -> Floats:
-    """Return lambda, the same for all workers; infinite where offsets are not told from noise."""
+    """Return lambda, which is the same for all workers; infinite if offsets are indistinguishable from noise."""
     above, answers = sums["above"], sums["answers"]
     n, total, ridge = int((answers > 0).sum()), float(answers.sum()), np.inf
     if total > n > 1:
@@ -201,7 +200,7 @@ def _find_ridge(sums: dict[str, Floats]) -> Floats:
 
 
 def _find_factors(sums: dict[str, Floats]) -> Floats:
-    """Return the slope of each worker's numbers over those of the others, relative to that of all."""
+    """Return the slope of each worker's numbers over the others' mean, relative to the common slope."""
     answers = np.maximum(sums["answers"], 1.0)
     spread = np.maximum(sums["others others"] - sums["others"] ** 2 / answers, 0.0)
     both = sums["both"] - sums["own"] * sums["others"] / answers

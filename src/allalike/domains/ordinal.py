@@ -1,20 +1,20 @@
-"""Ordinal labels: levels in an order, such as stars, grades and degrees of agreement.
+"""Ordinal labels: ordered levels, such as stars, grades and degrees of agreement.
 
-A label is one of K levels, and x its place 0 .. K-1 among them. To be off by one is a smaller mistake than to be off by
-two, but there is nothing between two levels, so that a mean of 3.4 stars is no answer:
+A label is one of K levels, and x is its index from 0 to K - 1. An error of one level is smaller than an error of two,
+but there is nothing between two levels, so a mean of 3.4 stars is not a valid label:
 
-    linear:   d = |x - y| / (K - 1)              the default; its weighted sum is least at the weighted median
-    squared:  d = (x - y)^2 / (K - 1)^2          where large mistakes are worse by far
-    hamming:  d = [x != y]                       in which the order does not count
+        linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
+        squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
+        hamming:  d = [x != y]                       ignores the order
 
-and all are 0 where K = 1. All are sums of squares (`linear` is the squared distance of two thermometers, filled up to x
-and up to y), so that sums over the pairs of a task need no pairs. Two levels at random are (K + 1) / (3 K) apart on
-average under `linear`, (K + 1) / (6 (K - 1)) under `squared`, 1 - 1/K under `hamming`: who is so far from the others
-says nothing.
+All distances are 0 if K = 1. Each can be written as a squared distance, so sums over the pairs of a task take linear
+time. (For `linear`, a level is a vector of x ones followed by zeros.) The mean distance between two random levels is (K
++ 1) / (3 K) under `linear`, (K + 1) / (6 (K - 1)) under `squared` and 1 - 1/K under `hamming`. A worker at this
+distance from the others is uninformative.
 
-It works for ratings, grades and degrees of agreement. It fails where levels are no scale: of "yes", "no" and "unsure"
-none is between the others; such labels are classes. Where workers use the scale each in their own way, one strict and
-one lenient, that counts as an error.
+It works for ratings, grades and degrees of agreement. It fails if levels are not a scale: "unsure" is not between "yes"
+and "no", so such labels are classes. If some workers are strict and others are lenient, their deviations count as
+errors.
 """
 
 from __future__ import annotations
@@ -47,43 +47,43 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
 
 _MAX_SHOWN = 12
-_MAX_GROUPS = 4  # times as many as answers, for a task to have one for each of a few levels
+_MAX_GROUPS = 4  # maximum ratio of groups to answers, for a group per task and level
 
 
 def _check_levels(levels: Any, name: str) -> tuple[Any, ...]:
-    """Return levels as a tuple of different numbers or words."""
+    """Return levels as a tuple of distinct numbers or words."""
     if not isinstance(levels, list | tuple) or not levels or not all(isinstance(x, str | int | float) for x in levels):
         raise OptionError(
-            f"{name} is {levels!r}. It must list all levels from the lowest to the highest, as in"
+            f"{name} is {levels!r}. It must list all levels from the lowest to the highest, such as"
             ' levels=["poor", "fair", "good"].'
         )
     keys = [match_key(level) for level in levels]
     twice = next((level for place, level in enumerate(levels) if match_key(level) in keys[:place]), None)
     if twice is not None:
-        raise OptionError(f"{name} has {twice!r} twice. List every level once, from the lowest to the highest.")
+        raise OptionError(f"{name} contains {twice!r} twice. List every level once, from the lowest to the highest.")
     if len(levels) > MAX_LEVELS:
-        raise OptionError(f"{name} has {len(levels):,} levels, and {MAX_LEVELS:,} are the most. Is it a scale?")
+        raise OptionError(f"{name} has {len(levels):,} levels. At most {MAX_LEVELS:,} are allowed. Is it a scale?")
     return tuple(levels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ordinal(Domain):
-    """Levels in an order, of which each worker chooses one: ratings, grades, degrees.
+    """Ordered levels, such as ratings, grades and degrees.
 
     Parameters
     ----------
     levels
-        All levels from the lowest to the highest, also unused ones: words or numbers. Without it, labels must be
-        whole numbers, and the levels are those from the smallest to the largest that occurs.
+        All levels from the lowest to the highest, including unused ones: words or numbers. Default: the whole numbers
+        from the smallest to the largest label, which must all be whole numbers.
     distance
-        ``linear``, the number of levels between two labels relative to the whole scale; ``squared``, its square; or
-        ``hamming``, in which the order does not count.
+        ``linear``, the number of levels between two labels divided by the length of the scale; ``squared``, its square;
+        or ``hamming``, which ignores the order.
     target
         What is estimated: ``level``, one correct level (the weighted median), or ``mean``, the level nearest to the
         mean of opinions. Default: ``mean`` for panels (`allalike.jury`), ``level`` elsewhere.
     rule
-        Aggregation rule: ``median``, ``mean`` (the level nearest to it) or ``plurality``, all weighted. By default
-        that of the target.
+        Aggregation rule: ``median``, ``mean`` (the nearest level) or ``plurality``, all weighted. Default: the rule of
+        the target.
 
     >>> import allalike
     >>> said = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
@@ -128,7 +128,7 @@ class Ordinal(Domain):
         return General()
 
     def _parse(self, value: Any) -> int:
-        """Return the place of a level among those that are given, or else a whole number."""
+        """Return the index of a label among the given levels, or a whole number if no levels are given."""
         if self.levels is None:
             return _whole(value)
         keys = [match_key(level) for level in self.levels]
@@ -136,7 +136,7 @@ class Ordinal(Domain):
             return keys.index(match_key(value))
         hint = did_you_mean(str(value), list(map(str, self.levels)))
         raise ValueError(
-            f"it is none of the levels {list_some(self.levels, _MAX_SHOWN)}.{hint} Correct it, or list all levels"
+            f"it is not one of the levels {list_some(self.levels, _MAX_SHOWN)}.{hint} Correct it, or list all levels"
         )
 
     def learn(self, labels: Column) -> OrdinalEncoding:
@@ -147,7 +147,7 @@ class Ordinal(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class OrdinalEncoding(Encoding):
-    """The levels; a code is a level's place among them. Without given levels the lowest is a whole number."""
+    """The levels; a code is the index of a level. Without given levels, the lowest level is a whole number."""
 
     domain: Ordinal
     low: int
@@ -158,8 +158,8 @@ class OrdinalEncoding(Encoding):
         low, high = min([*known, *numbers]), max([*known, *numbers])
         if high - low >= MAX_LEVELS:
             raise LabelError(
-                f"The labels are whole numbers from {low} to {high}, which are more than {MAX_LEVELS:,} levels. If"
-                " they are no ratings, the domain is real.",
+                f"The labels are whole numbers from {low} to {high}, more than {MAX_LEVELS:,} levels. If they"
+                " are not ratings, use the domain real.",
                 domain="real",
             )
         return replace(self, low=low, n_levels=high - low + 1)
@@ -170,7 +170,7 @@ class OrdinalEncoding(Encoding):
 
     @property
     def levels(self) -> Values:
-        """All levels in their order."""
+        """All levels in order."""
         given = self.domain.levels
         if given is None:
             return Values(arrow_of(np.arange(self.low, self.low + self.n_levels)))
@@ -226,8 +226,8 @@ class OrdinalEncoding(Encoding):
             outside = np.array([not self.low <= level < self.low + self.n_levels for level in parsed])
             row = int(np.argmax(outside[codes]))
             raise LabelError(
-                f"The truth {parsed[codes[row]]} in row {labels.row(row)} is beyond all answers, which are from"
-                f" {self.low} to {self.low + self.n_levels - 1}. Name all levels:"
+                f"The gold label {parsed[codes[row]]} in row {labels.row(row)} is outside of the answers, which range"
+                f" from {self.low} to {self.low + self.n_levels - 1}. List all levels:"
                 f' domain "ordinal(levels={wider.levels.tolist()})".'
             )
         return self, self.encode(labels)
@@ -258,14 +258,14 @@ class OrdinalEncoding(Encoding):
 
 @dataclass(frozen=True, kw_only=True)
 class OrdinalKernels(Kernels):
-    """Sums of distances of levels, linear in the number of answers and levels."""
+    """Sums of distances between levels, linear in the numbers of answers and levels."""
 
     domain: Ordinal
     n_levels: int
 
     @property
     def _length(self) -> float:
-        """How many steps there are from the lowest to the highest level, at least 1."""
+        """The number of steps from the lowest to the highest level, at least 1."""
         return max(self.n_levels - 1, 1.0)
 
     def distance_between(self, left: Array, right: Array) -> Floats:
@@ -284,9 +284,9 @@ class OrdinalKernels(Kernels):
         return sums / self._length**2, weight
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the level, and the weight within one level of it.
+        """Estimate the level per task, and the share of weight within one level of it.
 
-        The error of a mean is known where faults are variances; it is in levels.
+        The standard error of a mean, in levels, is known only for the squared distance.
         """
         found = super().aggregate(block, weights, faults, ties=ties)
         variances = self.domain.distance == "squared"
@@ -294,7 +294,7 @@ class OrdinalKernels(Kernels):
         return {**found, "error": error, "within_one": self._within_one(block, weights, found["label"])}
 
     def take_nearest(self, block: Block, weights: Floats, place: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Find, per task, the level nearest to a place on the scale, and the weight within one level of it."""
+        """Return the level nearest to a position per task, and the share of weight within one level of it."""
         label, tied = take_nearest(block, weights, np.clip(place, 0, self.n_levels - 1), ties)
         return {"label": label, "tied": tied, "within_one": self._within_one(block, weights, label)}
 
@@ -304,18 +304,18 @@ class OrdinalKernels(Kernels):
 
 
 def _whole(value: Any) -> int:
-    """Return a whole number that is written in any way."""
+    """Convert any notation of a whole number."""
     text = match_key(value)
     try:
         if isinstance(text, str) and not isinstance(value, bool):
             return int(text)
     except ValueError:
         pass
-    raise ValueError('it is no whole number; words need their order, as in ordinal(levels=["poor", "fair", "good"])')
+    raise ValueError('it is not a whole number; list words in order, such as ordinal(levels=["poor", "fair", "good"])')
 
 
 def _values(levels: list[Any]) -> Values:
-    """Return levels as Arrow if they are of one type."""
+    """Convert levels to Arrow if they have one type."""
     if all(isinstance(level, str) for level in levels):
         return Values(pa.array(levels, pa.large_string()))
     whole = all(isinstance(level, int) and not isinstance(level, bool) for level in levels)

@@ -1,8 +1,8 @@
-"""Labels that are compared pair by pair: texts, masks, sets, intervals, and whatever the user can compare.
+"""Label types that are compared pair by pair: texts, masks, sets, intervals, custom labels.
 
-Where a distance does not come from an inner product, the answers to a task are compared with each other, once, and the
-distances are kept for all rounds; a task has few answers, so that is cheap. A code is a parsed label. A block packs its
-labels into a store, in whatever form makes comparing fast, and prepared labels are places in that store.
+If a distance is not based on an inner product, the answers to each task are compared once, and the distances are kept
+for all rounds. Tasks have few answers, so this is cheap. A code is a parsed label. A block packs its labels into a
+store optimised for comparisons; prepared labels are indices into that store.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stored:
-    """The different labels of a block: parsed, in the form in which they are compared, and the hash of each."""
+    """The distinct labels of a block: parsed, packed for comparisons, and hashed."""
 
     labels: npt.NDArray[np.object_]
     store: Any
@@ -44,63 +44,63 @@ class Stored:
 class Pairwise(Domain):
     """A label type that is compared pair by pair.
 
-    A domain below this one parses a label (`_parse`), puts parsed labels in the form in which they are compared
-    (`_pack`), and compares labels of such stores (`_compare`). Where labels must agree in something, it learns what
-    they have in common (`_find_common`, `_join_common`). Its rules may return places in the store, or an array of
-    objects: parsed labels that occur in no answer.
+    A subclass parses a label (`_parse`), packs parsed labels for comparisons (`_pack`), and compares labels of such
+    stores (`_compare`). If labels must agree in a property, such as a type, the subclass learns it (`_find_common`,
+    `_join_common`). Its rules may return indices into the store, or an array of objects: parsed labels that occur in no
+    answer.
     """
 
     @abstractmethod
     def _parse(self, value: Any) -> Any:
-        """Turn a given label into its inner form; raise ValueError with the reason if it does not fit."""
+        """Parse a given label; raise ValueError with the reason if it is invalid."""
 
     @abstractmethod
     def _pack(self, parsed: list[Any], /) -> Any:
-        """Convert parsed labels into the form in which they are compared."""
+        """Convert parsed labels to the form used for comparisons."""
 
     @abstractmethod
     def _compare(self, left: Any, i: Places, right: Any, j: Places) -> Floats:
-        """Compute how far label i[k] of one store is from label j[k] of another, for all k at once."""
+        """Compute the distance between label i[k] of one store and label j[k] of another, for all k."""
 
     def _present(self, parsed: Any, common: Any) -> Any:
-        """Turn a parsed label into one for the user."""
+        """Convert a parsed label to one for the user."""
         return parsed
 
     def _text(self, label: Any) -> str:
-        """Write a label for the user in a table."""
+        """Format a label as text for a table."""
         return str(label)
 
     def _key(self, parsed: Any) -> object:
-        """Return what identifies a parsed label: equal labels have equal keys, with equal representations."""
+        """Return the identity of a parsed label: equal labels have equal keys with equal representations."""
         return parsed
 
     def _find_common(self, parsed: list[Any]) -> Any:
-        """Return what these labels have in common, or refuse those that do not go together."""
+        """Return the property that these labels share; raise an error if they are incompatible."""
         return None
 
     def _join_common(self, commons: Iterable[Any]) -> Any:
-        """Return what the labels of several parts have in common."""
+        """Return the property that the labels of several partitions share."""
         return None
 
     def _compare_answers(self, block: Block, store: Any) -> PairDistances:
-        """Compare the answers to each task with each other; labels are places in the store."""
+        """Compare all answers to each task; labels are indices into the store."""
         return PairDistances.of(block, lambda i, j: self._compare_once(store, block.label[i], block.label[j]))
 
     def _compare_once(self, store: Any, i: Places, j: Places) -> Floats:
-        """Compare labels of a store; where the same ones meet again and again, each two are compared once."""
+        """Compare labels of a store; compute each distinct pair only once if pairs repeat."""
         n_labels = int(max(i.max(initial=0), j.max(initial=0))) + 1
-        if n_labels**2 >= len(i):  # they hardly can
+        if n_labels**2 >= len(i):  # pairs hardly repeat
             return self._compare(store, i, store, j)
         pair, place = np.unique(np.minimum(i, j) * n_labels + np.maximum(i, j), return_inverse=True)
         first, second = np.divmod(pair, n_labels)
         return self._compare(store, first, store, second)[place]
 
     def _hash_answers(self, block: Block, store: Any, label_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Hash the label of each answer, given the hash of each label in the store."""
+        """Hash the label of each answer, given the hashes of the stored labels."""
         return label_hash[block.label]
 
     def _prepare_rule(self, block: Block, store: Any) -> list[object]:
-        """Return what the rule needs of a block, beside the distances of its pairs."""
+        """Return the data that the rule needs beside pairwise distances."""
         return []
 
     @property
@@ -117,7 +117,7 @@ class Pairwise(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseEncoding(Encoding):
-    """Parsed labels, and what they have in common."""
+    """Parsed labels and their shared property."""
 
     domain: Pairwise
     common: Any = None
@@ -155,12 +155,12 @@ class PairwiseEncoding(Encoding):
         return stored.keeping(self._hash_answers(stored), pairs, *self.domain._prepare_rule(stored, store))
 
     def _hash_answers(self, stored: Block) -> AnswerHashes:
-        """Hash the label of each answer, given stored ones."""
+        """Hash the label of each answer in a stored block."""
         return AnswerHashes(self.domain._hash_answers(stored, stored[Stored].store, stored[Stored].label_hash))
 
 
 def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    """Return parsed labels, each once and in the order in which they come, and where each is among them."""
+    """Return the distinct parsed labels in order of first occurrence, and the index of each label among them."""
     ids = np.fromiter(map(id, labels), np.int64, len(labels))
     _, first, place = np.unique(ids, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
@@ -169,7 +169,7 @@ def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseKernels(Kernels):
-    """Sums over pairs of answers; a pair whose distance is unknown (NaN) does not count."""
+    """Sums over pairs of answers; pairs with unknown distance (NaN) are ignored."""
 
     domain: Pairwise
 
@@ -228,7 +228,7 @@ class PairwiseKernels(Kernels):
 
 
 def objects(labels: Collection[Any]) -> npt.NDArray[np.object_]:
-    """Put labels into an array of objects, also if they are lists.
+    """Put labels into an array of objects, even if they are sequences.
 
     >>> objects([(1, 2), (3, 4)])
     array([(1, 2), (3, 4)], dtype=object)

@@ -1,21 +1,19 @@
-"""Probabilities: forecasts of what will happen, and soft labels that say how sure a worker is of each class.
+"""Probabilities: forecasts of events, and soft labels that express a worker's confidence in each class.
 
-A label is a distribution p over the options of its task. The distance of two is the sum over options of squared
-differences,
+A label is a distribution p over the options of its task. The distance is the sum of squared differences,
 
     d(p, q) = sum_o (p_o - q_o)^2,
 
-which against an outcome (1 for what happened, 0 for all else) is the score of Brier (1950), from 0 to 2. There is no
-factor 1/2: a single number p stands for the two options (1 - p, p), so that numbers p and q are 2 (p - q)^2 apart, as
-the same forecasts are in a list or a mapping. Sums over peers are linear in the number of answers, as for vectors.
+which for an outcome (1 for the observed option, 0 for all others) is the Brier score (1950), from 0 to 2. There is no
+factor 1/2: a single number p means the distribution (1 - p, p), so numbers p and q have distance 2 (p - q)^2. Lists and
+mappings give the same distance. Sums over peers take linear time in the number of answers, as for vectors.
 
-It works for forecasts of events, and for annotators who say how sure they are. It fails where all forecasters are too
-sure, or too timid, in the same way: no comparison among them shows that, only outcomes do (``sharpen``).
+It works for forecasts of events, and for annotators who report their confidence. It fails if all forecasters are
+overconfident or underconfident in the same way: answers cannot reveal that, only outcomes can (``sharpen``).
 
-Tasks may have different options, and more or fewer; all answers to a task must have the same. A code is a row: the
-number of the task's set of options, their probabilities, and zeros up to the width of the largest set. So a task of two
-options costs no more than one of three, whatever the names. Where labels of different tasks are compared, as for
-agreement by chance, options are taken by their places.
+Tasks may have different options and different numbers of options, but all answers to a task must have the same ones. A
+code is a row: the index of the task's option set, the probabilities, and zeros up to the width of the largest set.
+Between different tasks, for example for chance agreement, options are matched by position.
 """
 
 from __future__ import annotations
@@ -53,18 +51,18 @@ if TYPE_CHECKING:
     from allalike.rules import Decision
 
 
-# Forecasts as they are written: a probability, a list of them, or a mapping from options to them.
+# Written forms of forecasts: a probability, a list of probabilities, or a mapping from options to probabilities.
 
 
 FORMS = {"number": "a number", "list": "a list", "mapping": "a mapping"}
-_WANTED = "a forecast is a probability, a list of them, or a mapping from options to them"
+_WANTED = "a forecast is a probability, a list of probabilities, or a mapping from options to probabilities"
 _YES_OR_NO = ("no", "yes")
-_SUM_TOLERANCE = 0.011  # three numbers with two digits each may add up to 0.99
-_ROUNDING_ERROR = 1e-9  # sums that are as close to 1 as that are 1, and their numbers stay as they were written
+_SUM_TOLERANCE = 0.011  # three numbers with two digits may add up to 0.99
+_ROUNDING_ERROR = 1e-9  # sums within this distance of 1 need no scaling
 
 
 class Forecast(NamedTuple):
-    """One label: the form in which it was given, its options in their order, and their probabilities."""
+    """A label: its written form, its sorted options, and their probabilities."""
 
     form: str
     options: tuple[Any, ...]
@@ -72,7 +70,7 @@ class Forecast(NamedTuple):
 
 
 def read_forecast(value: Any) -> Forecast:
-    """Read a forecast; raise ValueError with the reason if it is none.
+    """Parse a forecast; raise ValueError with the reason if it is invalid.
 
     >>> read_forecast(0.25)
     Forecast(form='number', options=('no', 'yes'), chances=(0.75, 0.25))
@@ -80,14 +78,14 @@ def read_forecast(value: Any) -> Forecast:
     Forecast(form='mapping', options=('rain', 'sun'), chances=(0.3, 0.7))
     >>> read_forecast(70)
     Traceback (most recent call last):
-    ValueError: 70 is no probability, which is between 0 and 1; if these are percent, divide them by 100
+    ValueError: 70 is not a probability between 0 and 1; divide percentages by 100
     """
     if isinstance(value, str):
         value = _read_text(value.strip())
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        # in a column of records, all have the options of all tasks, and those of other tasks are empty
+        # in a column of records, every value has the options of all tasks; those of other tasks are empty
         named = {read_name(option, "its option"): chance for option, chance in value.items() if chance is not None}
         return Forecast("mapping", tuple(sort_items(named)), _spread(named))
     if isinstance(value, list | tuple):
@@ -97,69 +95,70 @@ def read_forecast(value: Any) -> Forecast:
 
 
 def _read_text(text: str) -> Any:
-    """Read a number, or JSON."""
+    """Parse a number or JSON."""
     if text.endswith("%"):
-        raise ValueError("a probability is between 0 and 1; divide percent by 100")
+        raise ValueError("a probability is between 0 and 1; divide percentages by 100")
     try:
         return parse_json(text, object_pairs_hook=_without_repeats) if text[:1] in ("[", "{") else float(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON ({error.msg} at character {error.pos + 1})") from None
+        raise ValueError(f"it is not valid JSON ({error.msg} at character {error.pos + 1})") from None
     except ValueError as error:
         raise (error if text[:1] == "{" else ValueError(_WANTED)) from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("it names an option twice")
+        raise ValueError("it contains an option twice; keep one of them")
     return dict(pairs)
 
 
 def _spread(given: dict[Any, Any]) -> tuple[float, ...]:
-    """Return the probabilities of some options in their order, which add up to 1."""
+    """Return the probabilities in the order of their options, scaled to a sum of 1."""
     if not given:
         raise ValueError("it has no options")
     chances = [_chance(given[option]) for option in sort_items(given)]
     total = math.fsum(chances)
     if abs(total - 1) > _SUM_TOLERANCE:
-        raise ValueError(f"its probabilities add up to {total:.6g}, and not to 1; write 0 for what cannot be")
+        raise ValueError(f"its probabilities sum to {total:.6g} instead of 1; write 0 for impossible options")
     return tuple(chances) if abs(total - 1) <= _ROUNDING_ERROR else tuple(chance / total for chance in chances)
 
 
 def _chance(value: Any) -> float:
-    """Check one probability."""
+    """Check a single probability."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
-        raise ValueError("a truth value is no probability; write 1 for yes and 0 for no")
+        raise ValueError("a Boolean is not a probability; write 1 for yes and 0 for no")
     if not isinstance(value, int | float):
         raise ValueError(_WANTED)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no probability; a missing answer is a missing row")
+        raise ValueError(f"{value} is not a probability; to mark an answer as missing, remove its row")
     if not -_ROUNDING_ERROR <= value <= 1 + _ROUNDING_ERROR:
-        hint = "; if these are percent, divide them by 100" if 1 < value <= 100 else ""
-        raise ValueError(f"{value} is no probability, which is between 0 and 1{hint}")
+        hint = "; divide percentages by 100" if 1 < value <= 100 else ""
+        raise ValueError(f"{value} is not a probability between 0 and 1{hint}")
     return min(max(float(value), 0.0), 1.0)
 
 
 _MAX_SHOWN = 5  # options in a message
-_LEAST_POWER = 0.01  # 0 would make all options alike
+_LEAST_POWER = 0.01  # 0 would make all options equally probable
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probability(Domain):
-    """Probabilities, compared by the sum of squared differences: the score of Brier against an outcome.
+    """Probabilities, compared by the sum of squared differences: the Brier score if one of them is an outcome.
 
-    A label is the probability of yes, a list of probabilities, or a mapping from options to them, as an object or as
-    JSON; all labels have one form, in which truths come back. Probabilities that add up to 1 but for 0.011 are scaled
-    to a sum of 1. Tasks may have different options, but all answers to a task the same.
+    A label is the probability of yes, a list of probabilities, or a mapping from options to probabilities (object or
+    JSON). All labels must have the same form; estimated labels are returned in it. Probabilities are scaled to a sum of
+    1 if their sum differs from 1 by at most 0.011. Different tasks may have different options, but all answers to a
+    task must have the same ones.
 
     Parameters
     ----------
     rule
         Aggregation rule: ``log odds`` (the mean of log odds), ``mean`` or ``median``, all weighted.
     sharpen
-        Factor of the log odds of the outcome; more than 1 moves forecasts towards 0 and 1. Without known truths
-        there is no telling what it should be.
+        Factor of the log odds of the estimate; a factor above 1 moves forecasts towards 0 and 1. It can only be tuned
+        with gold labels.
 
     >>> import allalike
     >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.5)]
@@ -195,7 +194,7 @@ class Probability(Domain):
 
 @dataclass(frozen=True)
 class Facts:
-    """Of each task: the number of its set of options, and whether all of its answers are the same."""
+    """Per task: the index of its option set, and whether all its answers are equal."""
 
     options: Floats
     unanimous: npt.NDArray[np.bool_]
@@ -203,7 +202,7 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityEncoding(Encoding):
-    """The form of all labels, and the sets of options that occur, in their order."""
+    """The written form of all labels and the sorted option sets."""
 
     domain: Probability
     form: str
@@ -211,7 +210,7 @@ class ProbabilityEncoding(Encoding):
 
     @property
     def width(self) -> int:
-        """The number of options of the largest set."""
+        """The number of options in the largest set."""
         return max(map(len, self.sets))
 
     @property
@@ -225,7 +224,7 @@ class ProbabilityEncoding(Encoding):
     def merge(self, others: Sequence[Self]) -> Self:
         odd = next((other.form for other in others if other.form != self.form), None)
         if odd is not None:
-            raise LabelError(f"Some labels are {FORMS[self.form]}, others {FORMS[odd]}. {_ONE_FORM}")
+            raise LabelError(f"Some labels are {FORMS[self.form]}, others are {FORMS[odd]}. {_ONE_FORM}")
         return replace(self, sets=_in_order({each for part in (self, *others) for each in part.sets}))
 
     def encode(self, labels: Column) -> Floats:
@@ -278,7 +277,7 @@ class ProbabilityEncoding(Encoding):
         odd = np.flatnonzero(truths[:, 0] != theirs) if len(theirs) else block.gold_task
         if len(odd):
             raise GoldError(
-                self._difference("A known truth and the answers to its task", truths[odd[0], 0], theirs[odd[0]])
+                self._difference("A gold label and the answers to its task", truths[odd[0], 0], theirs[odd[0]])
             )
         gold = truths[:, 1:] if len(theirs) else np.empty((0, self.width))
         block = replace(block, label=block.label[:, 1:], gold_label=gold)
@@ -290,7 +289,7 @@ class ProbabilityEncoding(Encoding):
         one, other = (_listed(self.sets[int(number)]) if number >= 0 else "others" for number in sets)
         if self.form == "list":
             one, other = (str(len(self.sets[int(number)])) if number >= 0 else "another number" for number in sets)
-        return f"{what} have different options: {one} against {other}. Give each the same; what cannot be has 0."
+        return f"{what} have different options: {one} and {other}. Use the same options; give impossible ones 0."
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "form": self.form, "options": self.width}
@@ -298,7 +297,7 @@ class ProbabilityEncoding(Encoding):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityKernels(Kernels):
-    """Sums of squared distances, linear in the number of answers."""
+    """Sums of squared distances in linear time."""
 
     domain: Probability
 
@@ -329,11 +328,11 @@ class ProbabilityKernels(Kernels):
         return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
 
 
-_ONE_FORM = "Write all of them as numbers, all as lists, or all as mappings."
+_ONE_FORM = "Write all labels as numbers, all as lists, or all as mappings."
 
 
 def _check_form(labels: Column, form: str) -> None:
-    """Refuse a label that is given in another form than the others."""
+    """Raise an error if a label has another form than the others."""
     codes, parsed = labels.parsed(read_forecast)
     odd = np.array([forecast.form != form for forecast in parsed])[codes]
     if odd.any():
@@ -343,7 +342,7 @@ def _check_form(labels: Column, form: str) -> None:
 
 
 def _in_order(sets: set[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Sort sets of options; whole numbers come before names."""
+    """Sort option sets; whole numbers come before names."""
     return tuple(sorted(sets, key=lambda options: [(isinstance(option, str), option) for option in options]))
 
 

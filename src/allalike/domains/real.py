@@ -1,13 +1,12 @@
-"""Numbers: labels whose difference means something.
+"""Numbers: labels whose differences are meaningful.
 
-    squared:   d = (x - y)^2    whose weighted sum is least at the weighted mean: errors like those of Gauss
-    absolute:  d = |x - y|      whose weighted sum is least at the weighted median: some answers are far off
+        squared:   d = (x - y)^2    minimised by the weighted mean: for Gaussian errors
+        absolute:  d = |x - y|      minimised by the weighted median: for errors with outliers
 
-It works for measurements, estimates and scores, under `squared` if errors are like those of Gauss. It fails where
-numbers are names, such as years and codes; where they go round, such as hours (`allalike.Circular`); and where all
-workers are off to the same side, which no comparison shows. Under `squared` a fault is the variance of a worker's
-errors, and one answer of -999 among a hundred good ones makes them the worst worker of all. Under `absolute` it is the
-mean size of their errors, of which that answer is one of many.
+It works for measurements, estimates and scores. It fails for numbers that are names, such as codes, and for periodic
+numbers, such as hours (`allalike.Circular`). A bias shared by all workers cannot be detected by comparing answers.
+Under `squared`, a worker's error is the variance of their deviations, so a single answer of -999 makes an otherwise
+good worker look worst. Under `absolute` it is the mean absolute deviation, which a single outlier affects less.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ class Real(Domain):
     Parameters
     ----------
     distance
-        ``squared``, or ``absolute``, under which single answers that are far off count less.
+        ``squared``, or ``absolute``, which reduces the influence of outliers.
     rule
-        Aggregation rule: ``mean`` or ``median``, both weighted. Unless it is given, it is the one that
-        fits the distance: the median where that is absolute.
+        Aggregation rule: weighted ``mean`` or ``median``. Default: ``median`` for absolute distance, otherwise
+        ``mean``.
     bias
-        Whether to estimate by how much each worker is too high or too low on average, and to take it away before
-        answers are compared; the table of workers has it as ``bias``. What all workers have in common is not seen.
+        Whether to estimate and subtract each worker's mean deviation, reported as ``bias`` in the worker table. A bias
+        shared by all workers cannot be detected.
     scale
-        Whether to estimate as well by which factor each worker stretches the scale; in the table as ``scale``.
+        Whether to estimate each worker's scale factor as well, reported as ``scale`` in the worker table.
     form
-        Format of numbers, if not plain: the number 1234.5 as the labels would have it, such as
-        ``1,234.5``, ``1.234,5 €``, ``1234.5 kg``, ``$1234.5``; with ``<1234.5`` a bound such as ``<46`` is read as 46.
+        Format of numbers, if not plain: the number 1234.5 as the labels write it, such as ``1,234.5``, ``1.234,5 €``,
+        ``1234.5 kg``, ``$1234.5``. With ``<1234.5``, a bound such as ``<46`` is read as 46.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -103,13 +102,13 @@ class Real(Domain):
 
     @property
     def offsets(self) -> Offsets | None:
-        """What is to be found of each worker, if anything is."""
+        """The worker offsets to be estimated, or None."""
         return Offsets(scale=self.scale) if self.bias or self.scale else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealEncoding(Encoding):
-    """Finite numbers whose squares are finite too; a code is the number itself, without what is the worker's own."""
+    """Finite numbers with finite squares; a code is the number, corrected for worker offsets if enabled."""
 
     domain: Real
 
@@ -122,8 +121,8 @@ class RealEncoding(Encoding):
         if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
             largest = int(np.argmax(np.abs(numbers)))
             raise LabelError(
-                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square is beyond all numbers."
-                " Measure in larger units."
+                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"
+                " labels, for example from mm to km."
             )
         return numbers
 
@@ -149,7 +148,7 @@ class RealEncoding(Encoding):
 
 
 class CentredKernels(Kernels):
-    """Labels that are numbers or vectors, relative to their task's centre where a block is `Centred`."""
+    """Numbers or vectors, relative to their task's centre if the block is `Centred`."""
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         found = super().aggregate(block, weights, faults, ties=ties)
@@ -174,7 +173,7 @@ class CentredKernels(Kernels):
 
 @dataclass(frozen=True, kw_only=True)
 class RealKernels(CentredKernels):
-    """Sums of squared or absolute distances, linear in the number of answers, of numbers that are centred per task."""
+    """Sums of squared or absolute distances between centred numbers in linear time."""
 
     domain: Real
 

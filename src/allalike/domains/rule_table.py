@@ -1,4 +1,4 @@
-"""Rules of all kinds of label, by their names."""
+"""Aggregation rules of all label types by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from allalike.domains import DOMAINS
 if TYPE_CHECKING:
     from allalike.rules import Rule
 
-# A rule has the same name in every domain that has it, and there may do the same in another way: keyed by both.
+# Rules of different label types may share a name but differ in implementation, so both are keys.
 RULES: dict[str, dict[str, Rule]] = {}
 for _domain in DOMAINS.values():
     for _rule in _domain.rules:

@@ -1,12 +1,13 @@
-"""Sets: labels that name some of many things, in no order.
+"""Sets: unordered labels with several elements, such as tags.
 
     d(A, B) = 1 - |A and B| / |A or B|,   and 0 if both are empty (Jaccard 1901)
 
-The truth holds the elements that more than half of the weight names (`allalike.rules.majority`), or is one of the sets.
+The estimated label is the set of elements named by more than half of the weight (`allalike.rules.majority`), or an
+answer.
 
-It works for tags, symptoms, all that apply of a list. It fails where workers name different parts of a large truth:
-most elements are then named by few, and the truth is small; and where elements are alike but not equal, such as cat and
-cats.
+It works for tags, symptoms and multiple choice. It fails if workers name different parts of a large set: few workers
+name each element, and the estimate is small. Elements that are similar but not equal, such as cat and cats, count as
+different.
 """
 
 from __future__ import annotations
@@ -35,22 +36,22 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block
 
-_TYPE_NAMES = {str: "a text", int: "a whole number", tuple: "a tuple"}
+_TYPE_NAMES = {str: "text", int: "a whole number", tuple: "a tuple"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Set(Marks, Pairwise):
-    """Sets, compared by Jaccard distance: the share of all their elements that is in one of them only.
+    """Sets, compared by Jaccard distance: the share of their union that belongs to only one of them.
 
-    A label is a list, tuple or set, or a text: a JSON list, or elements with a separator between them. Elements are
-    texts, whole numbers or tuples of these, all of one type. A list that names an element twice names it; ``[]`` is
-    the empty set. A set comes back as a list in order, and as JSON in files.
+    A label is a list, tuple or set, or text: a JSON list, or elements with a separator between them. Elements are
+    texts, whole numbers or tuples of these, all of the same type. Repeated elements count once, and ``[]`` is the empty
+    set. Estimates are sorted lists, and JSON in files.
 
     Parameters
     ----------
     separator
-        Separator of the elements of a text, such as ``";"``; space around elements is ignored.
-        Without it, a text must be a JSON list.
+        Separator of the elements in text, such as ``";"``; whitespace around elements is ignored. Without a separator,
+        text must be a JSON list.
     rule
         Aggregation rule: ``majority``, ``medoid`` or ``best worker``.
 
@@ -64,13 +65,13 @@ class Set(Marks, Pairwise):
     summary: ClassVar[str] = "sets: JSON lists, or texts with a separator; Jaccard distance"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("majority", element_majority), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("jaccard",)
-    noise: ClassVar[General] = General(farthest=1.0)  # worthless sets share nothing with the others
+    noise: ClassVar[General] = General(farthest=1.0)  # random sets share no element with the others
     separator: str | None = option(None, check_separator)
     _pack = staticmethod(jaccard.pack)
     _compare = staticmethod(jaccard.distance)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
-        if type(value) is int and self.separator is not None:  # a text file whose sets all are one number
+        if type(value) is int and self.separator is not None:  # every set of a file is a single number
             value = str(value)
         return in_order(self._split(value) if isinstance(value, str) else value)
 
@@ -78,11 +79,11 @@ class Set(Marks, Pairwise):
         if self.separator is not None:
             return [] if text.strip() == "[]" else split_items(text, self.separator)
         if not text.lstrip().startswith("["):
-            raise ValueError('it is no JSON list; if it is a text like "a;b", say so with separator=";"')
+            raise ValueError('it is not a JSON list; for text such as "a;b", set separator=";"')
         return json_list(text)
 
     def _find_common(self, parsed: list[Any]) -> Any:
-        """Return an element that shows of which type all elements are, or None where there are none."""
+        """Return an example of the common element type, or None without elements."""
         filled = [elements for elements in parsed if elements]
         nested = any(type(elements[0]) is tuple for elements in filled)
         return self._join_common(chain(*filled) if nested else (elements[0] for elements in filled))
@@ -107,17 +108,17 @@ class Set(Marks, Pairwise):
 
 
 def in_order(value: Any) -> tuple[Any, ...]:
-    """Return the elements of a list or set in order, each once, or raise ValueError with the reason."""
+    """Return the sorted distinct elements of a list or set, or raise ValueError with the reason."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple | set | frozenset):
-        raise ValueError("a set must be a list, or a text that is one")
+        raise ValueError("a set must be a list, or text that contains a list")
     elements = {_element(element) for element in value}
     if len({type(element) for element in elements}) > 1:
-        raise ValueError("its elements are of different types")
+        raise ValueError("its elements have different types")
     try:
         return tuple(sorted(elements))
     except TypeError:
-        raise ValueError("its elements have no order, for they hold different types") from None
+        raise ValueError("its elements cannot be sorted, because they contain different types") from None
 
 
 def _element(value: Any) -> Any:
@@ -125,12 +126,12 @@ def _element(value: Any) -> Any:
 
 
 def _alike(one: Any, other: Any) -> Any:
-    """Return the smaller of two elements, or the other of one and nothing; refuse those of different types."""
+    """Return the smaller of two elements, or the one that is not None; raise an error if their types differ."""
     if one is None or other is None:
         return other if one is None else one
     if type(one) is not type(other):
         raise LabelError(
-            f"The elements of the sets are of different types: {one!r} is {_TYPE_NAMES[type(one)]}, {other!r} is"
-            f" {_TYPE_NAMES[type(other)]}. Give all of them the same type."
+            f"The elements of the sets have different types: {one!r} is {_TYPE_NAMES[type(one)]}, {other!r} is"
+            f" {_TYPE_NAMES[type(other)]}. Give all elements the same type."
         )
     return tuple(starmap(_alike, zip_longest(one, other))) if isinstance(one, tuple) else min(one, other)

@@ -1,4 +1,4 @@
-"""Spelling: which differences between written labels mean nothing."""
+"""Normalisation of written labels: differences in spelling that do not matter."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Spelling:
 
     @property
     def is_plain(self) -> bool:
-        """Whether blanks are all that is taken away."""
+        """Whether stripping whitespace is the only normalisation."""
         return not self.lower and self.extract is None
 
     def __call__(self, text: str) -> str | None:
-        """Return the label that a text means, or nothing if none is found in it."""
+        """Return the normalised label, or None if extraction finds no label."""
         found: str | None = text
         for step in self.steps:
             found = None if found is None else find_extractor(step)(found)
@@ -46,12 +46,12 @@ class Spelling:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The ways in which labels are found in what was written, one after the other."""
+        """The extractors, in the order of application."""
         return (self.extract,) if isinstance(self.extract, str) else self.extract or ()
 
 
 def match_key(value: object) -> object:
-    """Return what is the same for 1, 1.0, ``"1"`` and ``"1.0"``; other values, and codes such as ``"01"``, stay.
+    """Return a key that is equal for 1, 1.0, ``"1"`` and ``"1.0"``; codes such as ``"01"`` keep their form.
 
     >>> [match_key(value) for value in (1, 1.0, "1.0", " 1", "01", "x ", 0.5)]
     ['1', '1', '1', '1', '01', 'x', '0.5']
@@ -70,7 +70,7 @@ def match_key(value: object) -> object:
 
 
 def read_name(value: Any, what: str) -> Any:
-    """Return the name of a class, an element or an option: a text or a whole number; else raise ValueError.
+    """Return the name of a class, an element or an option: text or a whole number; otherwise raise ValueError.
 
     >>> read_name(1.5, "its element")
     Traceback (most recent call last):
@@ -79,52 +79,52 @@ def read_name(value: Any, what: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        value.encode()  # half a character, as "\ud800", can be compared but not written
+        value.encode()  # raises an error for lone surrogates such as "\ud800", which cannot be written
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(f"{what} {value!r} is neither text nor a whole number")
     return value
 
 
 def list_some(values: Sequence[Any], most: int) -> str:
-    """Return the first of some values for a message."""
+    """Format the first values of a list for a message."""
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
-# Lists that are written as text.
+# Lists written as text.
 
 
 def check_separator(value: Any, name: str) -> str:
-    """Return what stands between the items of a list, if it is a text."""
+    """Return the separator of list items if it is nonempty text."""
     if not isinstance(value, str) or not value:
-        raise OptionError(f"{name} is {value!r}. It must be a text that stands between elements.")
+        raise OptionError(f"{name} is {value!r}. It must be the text between elements, such as ';'.")
     return value
 
 
 def split_items(text: str, separator: str) -> list[str]:
-    """Return the items of a list that is written with something between them; blanks around them mean nothing."""
+    """Split text into list items; whitespace around items is ignored."""
     return [item.strip() for item in text.split(separator) if item.strip()]
 
 
 def json_list(text: str) -> list[Any]:
-    """Read a JSON list, or raise ValueError with the reason.
+    """Parse a JSON list, or raise ValueError with the reason.
 
     >>> json_list('["a", 1]')
     ['a', 1]
     >>> json_list('["a"')
     Traceback (most recent call last):
-    ValueError: it is no JSON list (Expecting ',' delimiter at character 5)
+    ValueError: it is not a valid JSON list (Expecting ',' delimiter at character 5)
     """
     try:
         value = parse_json(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON list ({error.msg} at character {error.pos + 1})") from None
+        raise ValueError(f"it is not a valid JSON list ({error.msg} at character {error.pos + 1})") from None
     if not isinstance(value, list):
-        raise ValueError("it is no JSON list")
+        raise ValueError("it is not a JSON list")
     return value
 
 
 def read_list(value: Any, wanted: str) -> list[Any]:
-    """Return a list, tuple, array or JSON list as a list, or raise ValueError that says what is wanted.
+    """Convert a list, tuple, array or JSON list to a list, or raise ValueError with the text ``wanted``.
 
     >>> read_list("[1, 2]", "it must be a list"), read_list((1, 2), "it must be a list")
     ([1, 2], [1, 2])

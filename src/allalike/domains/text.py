@@ -1,15 +1,15 @@
-"""Texts: translations, transcripts, summaries; the answer nearest to the others is taken as it is.
+"""Texts such as translations, transcripts and summaries; the estimated label is one of the answers.
 
-    gleu:    d = 1 - GLEU, the share of sequences of one to four tokens that the longer text has alone (Wu et al. 2016)
-    edit:    d = characters to insert, delete or replace / length of the longer text (Levenshtein 1966)
-    tokens:  d = 1 - tokens in both / tokens in either (Jaccard)
+        gleu:    d = 1 - GLEU, based on shared n-grams of one to four tokens (Wu et al. 2016)
+        edit:    d = insertions, deletions and replacements / length of the longer text (Levenshtein 1966)
+        tokens:  d = 1 - tokens in both / tokens in either (Jaccard)
 
-Texts cannot be averaged, so that a truth is one of them: the medoid, which has the smallest weighted distance to all,
-or that of the best worker.
+Texts cannot be averaged, so the estimated label is an answer: the medoid, which has the smallest weighted distance to
+all answers, or the answer by the best worker.
 
-It works where good texts resemble each other: transcripts under `edit`, translations of a sentence under `gleu`, lists
-of keywords under `tokens`. It fails where the same is said in other words, which is as far apart as nonsense is; give
-`allalike.Custom` a distance of meanings then, or `allalike.Vector` embeddings.
+It works if good texts resemble each other: transcripts under `edit`, translations of a sentence under `gleu`, keyword
+lists under `tokens`. It fails for paraphrases, which are as distant as nonsense. For paraphrases, use `allalike.Custom`
+with a semantic distance, or `allalike.Vector` with embeddings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_CHARACTERS = {"gleu": MAX_TEXT_CHARACTERS, "edit": MAX_EDITED_CHARACTERS, "
 
 @dataclass(frozen=True)
 class _Texts:
-    """Texts in the form in which they are compared, and as they came."""
+    """Original texts, and the same texts packed for comparisons."""
 
     original: list[str]
     packed: Bags | list[str]
@@ -46,7 +46,7 @@ class _Texts:
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Pairwise):
-    """Texts, compared by GLEU, by edits, or by the tokens that they share.
+    """Texts, compared by GLEU, edit distance or shared tokens.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ class Text(Pairwise):
     lower
         Whether to compare without regard to case.
     tokens
-        Tokens of ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` into words
+        Tokenisation for ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` splits into words
         and punctuation marks.
 
-    A text may have a million characters, and a hundred thousand where edits are counted.
+    A text may have up to a million characters, or a hundred thousand for ``edit``.
 
     >>> import allalike
     >>> rows = [("ada", 1, "the cat sat on a mat"), ("bob", 1, "The cat sat there"),
@@ -74,19 +74,19 @@ class Text(Pairwise):
     summary: ClassVar[str] = "texts such as translations; 1 - GLEU, edit distance, or shared tokens"
     rules: ClassVar[tuple[Rule, ...]] = CHOICES
     distances: ClassVar[tuple[str, ...]] = ("gleu", "edit", "tokens")
-    noise: ClassVar[General] = General(farthest=1.0)  # of texts with nothing in common
+    noise: ClassVar[General] = General(farthest=1.0)  # the distance between unrelated texts
     lower: bool = flag(False)
     tokens: str = choice(*_SPLIT)
 
     def _parse(self, value: Any) -> str:
-        if type(value) is int:  # a text file whose texts all are numbers
+        if type(value) is int:  # all texts of a file are numbers
             value = str(value)
         if not isinstance(value, str):
-            raise ValueError("it is not a string")
+            raise ValueError("it is not text")
         longest = _MAX_CHARACTERS[self.distance]
         if len(value) > longest:
             raise ValueError(
-                f"it has {len(value):,} characters; under distance {self.distance!r} a text may have {longest:,}"
+                f"it has {len(value):,} characters; the maximum for distance {self.distance!r} is {longest:,}"
                 f" ({longest / 1e6:g} MB)"
             )
         return value

@@ -1,14 +1,15 @@
-"""Classes in a tree: an owl is a bird is an animal, and who says animal of an owl is right, though not exact.
+"""Classes in a tree, such as ``animal/bird/owl``: an answer *animal* for an owl is correct but less precise.
 
-Each class is the way to it from the root, ``animal/bird/owl``, and an answer may stop early. Two classes are
+A class is its path from the root, and an answer may stop at any depth. The distance of two classes is
 
     d(a, b) = 1 - 2 depth(last common ancestor) / (depth a + depth b)
 
-apart (Wu and Palmer 1994), which is Dice on sets of ancestors (`allalike.distances.ways`); the classes below the root
-have depth 1. The truth goes down the tree as far as most of the weight goes (`allalike.rules.descent`).
+(Wu and Palmer 1994): the Dice distance between sets of ancestors (`allalike.distances.ways`). Classes below the root
+have depth 1. The estimated label descends the tree as long as a majority of the weight agrees
+(`allalike.rules.descent`).
 
-It works for species, diagnoses and other things that can be named more or less exactly. It fails where the tree does
-not fit what is confused: two that look alike on far branches are as far apart as any.
+It works for species, diagnoses and other classes that can be more or less specific. It fails if classes on distant
+branches are easily confused: their distance is as large as for any other error.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Tree(Pairwise):
-    """Classes in a tree, compared by how much of the ways to them is common.
+    """Classes in a tree, compared by the share of their paths that differs.
 
-    A label is the way to a class from the root, such as ``animal/bird/owl``, or the name of a class, if ``parents``
-    says what is above it. It may be any class on the way.
+    A label is the path of a class from the root, such as ``animal/bird/owl``. If ``parents`` is given, a label is a
+    class name. Inner classes are allowed.
 
     Parameters
     ----------
     separator
-        Separator of the names of a path; space around names is ignored.
+        Separator between the names in a path; whitespace around names is ignored.
     parents
-        Parent of each class: ``{"owl": "bird", "bird": "animal"}``. Then a label is the name of a class.
+        Parent of each class: ``{"owl": "bird", "bird": "animal"}``. Labels are then class names.
     rule
         Aggregation rule: ``descent``, ``medoid`` or ``best worker``.
 
@@ -55,7 +56,7 @@ class Tree(Pairwise):
     """
 
     name: ClassVar[str] = "tree"
-    summary: ClassVar[str] = "classes in a tree, animal/bird/owl; the share of the ways that is not common (Wu-Palmer)"
+    summary: ClassVar[str] = "classes in a tree, animal/bird/owl; share of the paths that differs (Wu-Palmer)"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("descent", descend), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("wu-palmer",)
     noise: ClassVar[General] = General(farthest=1.0)
@@ -68,7 +69,7 @@ class Tree(Pairwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.separator, str) or not self.separator:
-            raise OptionError(f"separator is {self.separator!r}. It must be a text that stands between names.")
+            raise OptionError(f"separator is {self.separator!r}. It must be the text between names, such as '/'.")
         given = dict(self.parents) if isinstance(self.parents, Mapping | tuple | list) else None
         if given is None or not all(isinstance(name, str) for pair in given.items() for name in pair):
             raise OptionError("parents must be a mapping from names to names, such as {'owl': 'bird'}.")
@@ -88,32 +89,32 @@ class Tree(Pairwise):
         way = [name]
         while (above := self._above.get(way[-1])) is not None:
             if above in way:
-                raise OptionError(f"parents is no tree: {above!r} is above itself.")
+                raise OptionError(f"parents is not a tree: {above!r} is its own ancestor. Remove the cycle.")
             if len(way) == MAX_DEPTH:
-                raise OptionError(f"parents has more than {MAX_DEPTH} levels above {name!r}. Leave some out.")
+                raise OptionError(f"parents has more than {MAX_DEPTH} levels above {name!r}. Remove levels.")
             way.append(above)
         return tuple(reversed(way))
 
     def _parse(self, value: Any) -> tuple[str, ...]:
-        """Return the way to a class from the root.
+        """Return the path of a class from the root.
 
         >>> Tree()._parse("animal / cat"), Tree(parents={"cat": "animal"})._parse("cat")
         (('animal', 'cat'), ('animal', 'cat'))
         """
         if not isinstance(value, str):
-            raise ValueError("a class in a tree is a text, such as 'animal/bird/owl'")
+            raise ValueError("a class in a tree is text, such as 'animal/bird/owl'")
         if self.parents:
             name = value.strip()
             if name not in self._names:
-                raise ValueError("parents does not have it")
+                raise ValueError("it is not in parents; add it there, or correct it")
             return self._climb(name)
         way = tuple(name.strip() for name in value.strip().removesuffix(self.separator).split(self.separator))
         if len(way) > MAX_DEPTH:
             raise ValueError(
-                f"it is {len(way):,} levels deep, and {MAX_DEPTH} are read; cut it, or name another separator"
+                f"it has {len(way):,} levels, and at most {MAX_DEPTH} are allowed; shorten it, or set another separator"
             )
         if not all(way):
-            raise ValueError("a name on its way is empty")
+            raise ValueError("a name in its path is empty")
         return way
 
     def _present(self, parsed: tuple[str, ...], common: Any) -> str:

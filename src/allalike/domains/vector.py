@@ -1,11 +1,11 @@
-"""Vectors, and what stands on them: numbers on a circle and places on the Earth, whose codes are points in space.
+"""Vectors, and label types based on them: circular numbers and places on the Earth, whose codes are points in space.
 
-    squared:    d(x, y) = |x - y|^2            whose weighted sum is least at the weighted mean
-    cosine:     d(x, y) = 1 - cos(x, y)        in which lengths mean nothing
-    euclidean:  d(x, y) = |x - y|              whose weighted sum is least at the geometric median
+        squared:    d(x, y) = |x - y|^2            minimised by the weighted mean
+        cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
+        euclidean:  d(x, y) = |x - y|              minimised by the geometric median
 
-It works where all coordinates have one unit, such as x and y in pixels. It fails where they have not, for the largest
-numbers then decide alone: scale them before, or make them fields of a `allalike.Record`.
+It works if all coordinates have the same unit, such as x and y in pixels. It fails if units differ, because the
+coordinate with the largest numbers dominates. Rescale coordinates first, or use the fields of a `allalike.Record`.
 """
 
 from __future__ import annotations
@@ -46,20 +46,19 @@ _CHOICES = ("medoid", "best worker")
 
 @dataclass(frozen=True, kw_only=True)
 class Vector(Domain):
-    """Vectors of numbers, all of one length.
+    """Numeric vectors of equal length.
 
-    A label is a list, tuple or numpy array of finite numbers, or a text that is such a list in JSON.
+    A label is a list, tuple or numpy array of finite numbers, or such a list as JSON text.
 
     Parameters
     ----------
     distance
-        ``squared``: the squared Euclidean distance, the sum over coordinates. ``cosine``: 1 minus the cosine of the
-        angle, for which lengths mean nothing, and a vector of zeros is an error. ``euclidean``: not squared, so that
-        single large errors count less.
+        ``squared``: squared Euclidean distance. ``cosine``: 1 minus the cosine of the angle, which ignores the lengths
+        of vectors and rejects zero vectors. ``euclidean``: Euclidean distance, which reduces the influence of outliers.
     rule
-        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``. The
-        first two average the vectors as they are, also where the distance is ``cosine``; where lengths mean nothing,
-        scale the vectors to one length before.
+        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``. The first two average the
+        vectors unscaled, even if the distance is ``cosine``. If lengths do not matter, scale the vectors to unit length
+        first.
 
     >>> import allalike
     >>> rows = [("ada", 1, [0.0, 1.0]), ("bob", 1, [0.0, 3.0]), ("eve", 1, [3.0, 2.0])]
@@ -81,9 +80,9 @@ class Vector(Domain):
 
     @property
     def noise(self) -> Noise:
-        """Gaussian errors with a variance per worker; for other distances nothing in particular.
+        """Gaussian errors with a variance per worker; for other distances, no specific model.
 
-        A vector in a random direction is perpendicular to the others on average, which under ``cosine`` is 1.
+        A random vector is perpendicular to the others on average, which is a ``cosine`` distance of 1.
         """
         if self.distance == "squared":
             return Gaussian()
@@ -99,7 +98,7 @@ class Vector(Domain):
 
     @property
     def centred(self) -> bool:
-        """Whether labels are prepared by subtracting their task's centre; answers that are chosen stay as they are."""
+        """Whether labels are centred per task; not if the rule chooses an answer or lengths are ignored."""
         return self.rule not in _CHOICES and self.distance != "cosine"
 
     def learn(self, labels: Column) -> VectorEncoding:
@@ -109,7 +108,7 @@ class Vector(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorEncoding(Encoding):
-    """Vectors of one length; a code is a row of numbers."""
+    """Vectors of equal length; a code is a row of numbers."""
 
     domain: Vector
     length: int
@@ -122,7 +121,7 @@ class VectorEncoding(Encoding):
         lengths = sorted({self.length, *(other.length for other in others)})
         if len(lengths) > 1:
             raise LabelError(
-                f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. All vectors must be of one"
+                f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. All vectors must have the same"
                 " length."
             )
         return self
@@ -134,14 +133,14 @@ class VectorEncoding(Encoding):
             row = int(np.argmax(sizes != self.length))
             raise LabelError(
                 f"The vector in row {labels.row(row)} has {sizes[row]} numbers, but others have {self.length}. All"
-                " vectors must be of one length."
+                " vectors must have the same length."
             )
-        vectors = np.stack([np.empty(self.length), *parsed])[1:]  # also where there is none
+        vectors = np.stack([np.empty(self.length), *parsed])[1:]  # also works without vectors
         has_direction = np.asarray(vectors.any(axis=1))[codes]
         if self.domain.distance == "cosine" and not has_direction.all():
             row = int(np.argmin(has_direction))
             raise LabelError(
-                f"The vector in row {labels.row(row)} is zero, and has no direction. Remove the row, or take another"
+                f"The vector in row {labels.row(row)} is zero, so it has no direction. Remove the row, or use another"
                 " distance than 'cosine'."
             )
         return vectors[codes]
@@ -167,7 +166,7 @@ class VectorEncoding(Encoding):
 
 @dataclass(frozen=True, kw_only=True)
 class VectorKernels(CentredKernels):
-    """Sums of distances of vectors: over pairs if they are Euclidean, else linear in the number of answers."""
+    """Sums of distances between vectors: over pairs if Euclidean, otherwise in linear time."""
 
     domain: Vector
 
@@ -191,13 +190,13 @@ class VectorKernels(CentredKernels):
 
 
 def _parse(value: Any) -> Floats:
-    """Read a vector of finite numbers whose squares are finite too."""
+    """Parse a vector of finite numbers with finite squares."""
     vector = _numbers(json_list(value) if isinstance(value, str) else value)
     if not np.isfinite(vector).all():
-        raise ValueError("a number in it is not finite; a missing answer is a missing row")
+        raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
     if np.abs(vector).max() > _LARGEST_NUMBER:
-        raise ValueError("the square of a number in it is beyond all numbers; measure in larger units")
-    return vector + 0.0  # which makes -0.0 the 0.0 that it is
+        raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
+    return vector + 0.0  # converts -0.0 to 0.0
 
 
 def _numbers(value: Any) -> Floats:
@@ -210,28 +209,30 @@ def _numbers(value: Any) -> Floats:
     try:
         vector = np.array(value, np.float64)
     except OverflowError:
-        raise ValueError("a number in it is beyond all numbers; measure in larger units") from None
+        raise ValueError(
+            "it contains a number that is too large; rescale the labels, for example from mm to km"
+        ) from None
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
     return vector
 
 
-# Numbers on a circle: directions, times of day, days of the year.
+# Circular numbers: directions, times of day, days of the year.
 #
-# The mean of 350 and 10 degrees is not 180. A number is a point on a circle, two are d = (1 - cos a) / 2 apart with the
-# angle a between them, and the truth is the direction of the weighted mean of the points (Mardia and Jupp, Directional
-# Statistics, 2000). How long that mean is, from 0 to 1, says how much the answers agree. It fails where answers are all
-# around the circle: their mean has no direction, or one that chance decides.
+# The mean of 350 and 10 degrees is 0, not 180. A number is a point on a circle, and the distance between two points is
+# d = (1 - cos a) / 2 with the angle a between them. The estimate is the direction of the weighted mean of the points
+# (Mardia and Jupp, Directional Statistics, 2000). The length of that mean, from 0 to 1, measures agreement. It fails if
+# answers are spread around the circle: their mean has no direction, or a random one.
 
 
-_DIGITS = 12  # of a period, and of degrees, to which truths are rounded
-_NO_DIRECTION = 1e-9  # as short as that, a mean has none
+_DIGITS = 12  # of a period, and of degrees, to which estimates are rounded
+_NO_DIRECTION = 1e-9  # shorter means have no direction
 
 
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
 
-    Where the mean has no direction, one of the answers is drawn. A block has centred points.
+    If the mean has no direction, one of the answers is drawn. Labels of the block are centred points.
 
         (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
 
@@ -256,20 +257,20 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
 
 def _angles(points: Floats) -> Floats:
-    """Return the angles of points, from 0 to a whole turn."""
+    """Return the angles of points, from 0 to 2 pi."""
     return np.asarray(np.arctan2(points[:, 1], points[:, 0]) % (2 * np.pi))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Circular(Vector):
-    """Numbers that begin again after a period, such as degrees, hours of the day or days of the year.
+    """Periodic numbers, such as degrees, hours of the day or days of the year.
 
     Parameters
     ----------
     period
-        After how much a number means the same again: 360 for degrees, 24 for hours.
+        Period of the numbers: 360 for degrees, 24 for hours.
     rule
-        Aggregation rule: ``direction``, that of the weighted mean of their points on the circle.
+        Aggregation rule: ``direction``, the direction of the weighted mean of the points on the circle.
 
     >>> import allalike
     >>> rows = [("ada", 1, 350), ("bob", 1, 10), ("ada", 2, 90), ("bob", 2, 100)]
@@ -279,10 +280,10 @@ class Circular(Vector):
     """
 
     name: ClassVar[str] = "circular"
-    summary: ClassVar[str] = "numbers that begin again after a period: degrees, hours; (1 - cosine) / 2"
+    summary: ClassVar[str] = "periodic numbers such as degrees and hours; (1 - cosine) / 2"
     rules: ClassVar[tuple[Rule, ...]] = (Rule("direction", direction),)
     distances: ClassVar[tuple[str, ...]] = ("cosine",)
-    noise: ClassVar[General] = General(farthest=0.5)  # as far is a direction at random from any other
+    noise: ClassVar[General] = General(farthest=0.5)  # the mean distance of a random direction
     recurring: ClassVar[bool] = False
     centred: ClassVar[bool] = True
     period: float = number(360.0)
@@ -301,7 +302,7 @@ class Circular(Vector):
 
 @dataclass(frozen=True, kw_only=True)
 class CircularEncoding(VectorEncoding):
-    """Finite numbers; a code is a point on a circle of diameter 1, where (1 - cos a) / 2 is the squared distance."""
+    """Finite numbers; a code is a point on a circle of diameter 1, so (1 - cos a) / 2 is the squared distance."""
 
     domain: Circular
 
@@ -316,7 +317,7 @@ class CircularEncoding(VectorEncoding):
     def decode(self, codes: Array) -> Values:
         period = self.domain.period
         numbers = np.round(_angles(codes.reshape(-1, 2)) / (2 * np.pi), _DIGITS) % 1.0 * period
-        digits = max(_DIGITS - 1 - int(np.floor(np.log10(period))), 0)  # without those that are rounding beside it
+        digits = max(_DIGITS - 1 - int(np.floor(np.log10(period))), 0)  # removes digits that are rounding errors
         return Values(arrow_of(np.round(numbers, digits) % period))
 
     def describe(self) -> dict[str, Any]:
@@ -325,20 +326,20 @@ class CircularEncoding(VectorEncoding):
 
 @dataclass(frozen=True, kw_only=True)
 class CircularKernels(VectorKernels):
-    """Sums of squared distances of points, linear in the number of answers."""
+    """Sums of squared distances between points in linear time."""
 
     def distance_between(self, left: Array, right: Array) -> Floats:
         return euclidean.square_lengths(left - right)
 
 
-# Places on the Earth: points on a sphere, as far apart as the straight line between them is long, in kilometres.
+# Places on the Earth: points on a sphere; the distance is the length of a straight line in kilometres.
 #
-# Nearby that is the way on the ground. The mean lies below the surface, and is put back on it; so neither the poles nor
-# the meridian at 180 degrees matter. It fails where answers are all around the Earth: their mean may lie on any side.
+# For nearby places, that is the distance on the ground. The mean is below the surface and is projected back onto it,
+# so poles and the 180th meridian are no special cases. It fails if answers are spread all around the Earth.
 
 
-_RADIUS = 6371.0088  # of the Earth on average, in kilometres
-_NO_SIDE = 1e-9  # of the radius: as near to the middle of the Earth, a mean lies on no side
+_RADIUS = 6371.0088  # mean radius of the Earth in kilometres
+_NO_SIDE = 1e-9  # of the radius: a mean closer to the centre has no direction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,11 +349,11 @@ class Place(Vector):
     Parameters
     ----------
     distance
-        ``squared``: the square of the straight line between two places, in kilometres; ``euclidean``: not squared, so
-        that single large errors count less.
+        ``squared``: the squared length of the straight line between two places, in kilometres. ``euclidean``: its
+        length, which reduces the influence of outliers.
     rule
-        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``; the first two are
-        put back on the surface.
+        Aggregation rule: ``mean``, ``geometric median``, ``medoid`` or ``best worker``; the first two are projected
+        onto the surface.
 
     >>> import allalike
     >>> rows = [("ada", 1, [0.0, 179.0]), ("bob", 1, [0.0, -179.0]), ("ada", 2, [10, 20]), ("bob", 2, [10, 20])]
@@ -361,7 +362,7 @@ class Place(Vector):
     """
 
     name: ClassVar[str] = "place"
-    summary: ClassVar[str] = "places on the Earth, [latitude, longitude]; the line between them in km, squared or not"
+    summary: ClassVar[str] = "places on the Earth, [latitude, longitude]; straight-line distance in km, squared or not"
     rules: ClassVar[tuple[Rule, ...]] = Vector.rules
     distances: ClassVar[tuple[str, ...]] = ("squared", "euclidean")
 
@@ -371,7 +372,7 @@ class Place(Vector):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceEncoding(VectorEncoding):
-    """Places; a code is a point on the sphere, three numbers in kilometres."""
+    """Places; a code is a point on the sphere, as three coordinates in kilometres."""
 
     @property
     def kernels(self) -> PlaceKernels:
@@ -396,7 +397,7 @@ class PlaceEncoding(VectorEncoding):
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceKernels(VectorKernels):
-    """Sums of distances of points, whose means are put back on the sphere."""
+    """Sums of distances between points; means are projected onto the sphere."""
 
     def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
         found = super().decide(block, weights, faults, ties)
@@ -418,5 +419,5 @@ def _parse_place(value: Any) -> tuple[float, float]:
     if len(pair) != 2 or not all(type(each) in (int, float) for each in pair) or not np.isfinite(pair).all():
         raise ValueError(wanted)
     if not -90 <= pair[0] <= 90 or not -360 <= pair[1] <= 360:
-        raise ValueError("latitude is from -90 to 90, and longitude from -180 to 180; latitude comes first")
+        raise ValueError("latitude must be from -90 to 90 and longitude from -180 to 180; latitude comes first")
     return float(pair[0]), float(pair[1])

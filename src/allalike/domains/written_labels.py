@@ -1,12 +1,12 @@
-"""Numbers and dates as people write them: separators, units, bounds, orders of day and month.
+"""Written numbers and dates: thousands separators, decimal marks, units, bounds, day and month order.
 
-A form is the number 1234.5 as the labels would have it:
+A form is the number 1234.5 in the notation of the labels:
 
     1,234.5      1.234,5 €      1234,5      1 234.5 km      $1234.5      1234.5%      <1234.5
 
-It says what stands between thousands and before the fraction, which unit stands before or behind the number, and with a
-``<`` that bounds such as ``<46``, ``>= 3`` and ``~46`` are read as the numbers that they name. The unit may be missing
-in a label, and so may the marks between thousands; everything else is as the form has it.
+It defines the thousands separator, the decimal mark and the unit before or behind the number. With ``<``, bounds such
+as ``<46``, ``>= 3`` and ``~46`` are read as the numbers they contain. Labels may omit the unit and the thousands
+separators; everything else must match the form.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from allalike.errors import OptionError
 BOUND = "[<>≤≥~≈]=?"
 _FORM = re.compile(r"(?P<bound><?)(?P<before>\D*?)1(?P<thousands>[,.' ]?)234(?P<decimal>[.,])5(?P<behind>\D*)")
 _SIGN, _EXPONENT = "[-+\u2212]?", "(?:[eE][-+]?[0-9]+)?"
-_BLANK = r"[\s\x{00a0}\x{202f}]*"  # as Arrow writes it
+_BLANK = r"[\s\x{00a0}\x{202f}]*"  # in the syntax of Arrow
 
 
 @dataclass(frozen=True)
 class NumberForm:
-    """How numbers are written: marks between thousands and before the fraction, a unit, and whether there are bounds.
+    """The notation of numbers: thousands separator, decimal mark, unit, and whether bounds are allowed.
 
     >>> NumberForm.of("$1,234.5").parse("$12,000"), NumberForm.of("1.234,5 kg").parse("-2.500,25 kg")
     (12000.0, -2500.25)
@@ -45,7 +45,7 @@ class NumberForm:
 
     @classmethod
     def of(cls, written: str) -> NumberForm:
-        """Read a form, or raise ValueError."""
+        """Parse a form, or raise ValueError."""
         found = _FORM.fullmatch(written.strip())
         before, behind = (found["before"].strip(), found["behind"].strip()) if found else ("", "")
         if found is None or found["thousands"] == found["decimal"] or (before and behind):
@@ -60,7 +60,7 @@ class NumberForm:
 
     @cached_property
     def _pattern(self) -> str:
-        """What a number looks like, with its signs and its digits in groups, as Arrow reads patterns."""
+        """The regular expression of a number with sign and digit groups, in the syntax of Arrow."""
         groups = rf"[0-9]{{1,3}}(?:{_class_of(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
         fraction = rf"(?:{re.escape(self.decimal)}[0-9]*)?"
         digits = rf"(?:{groups}[0-9]+){fraction}|{re.escape(self.decimal)}[0-9]+"
@@ -70,7 +70,7 @@ class NumberForm:
         return rf"^{_BLANK}{bound}({_SIGN}){head}({_SIGN})((?:{digits}){_EXPONENT}){tail}{_BLANK}$"
 
     def read(self, texts: Any) -> Any:
-        """Return an Arrow array of texts as numbers; what is written otherwise is null.
+        """Convert an Arrow array of texts to numbers; texts in another notation become null.
 
         >>> import pyarrow as pa
         >>> NumberForm.of("1,234.5%").read(pa.array(["46%", "1,000.5 %", "46,5%"])).to_pylist()
@@ -86,40 +86,40 @@ class NumberForm:
         return pc.cast(pc.if_else(fits, plain, None), pa.float64())
 
     def parse_texts(self, texts: Any) -> list[float | None]:
-        """Return texts as numbers, and None for what is written otherwise."""
+        """Convert texts to numbers; texts in another notation become None."""
         return list(self.read(texts).to_pylist())
 
     def parse(self, value: Any) -> float:
-        """Return a number, or a text in this form, as a float; raise ValueError with the reason if it is neither."""
+        """Convert a number, or a text in this form, to a float; otherwise raise ValueError with the reason."""
         if isinstance(value, str):
             found = self.parse_texts(pa.array([value]))[0]
         else:
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
             found = float(value) if number else None
         if found is None or not np.isfinite(found):
-            raise ValueError(f"it is no number that is written as {self}; correct it, or say that labels are classes")
+            raise ValueError(f"it is not a number of the form {self}; correct it, or declare that labels are classes")
         return found
 
 
 def check_form(value: Any, name: str) -> str:
-    """Return a form as it is written, if it is one.
+    """Return the normalised text of a valid form.
 
     >>> check_form("1234.5kg", "form")
     '1234.5 kg'
     >>> check_form("kg", "form")
     Traceback (most recent call last):
-    allalike.errors.OptionError: form is 'kg'. Write the number 1234.5 as the labels have it: '1,234.5 kg', '1.234,5 €'.
+    allalike.errors.OptionError: form is 'kg'. Write the number 1234.5 as in the labels: '1,234.5 kg', '1.234,5 €'.
     """
     try:
         return str(NumberForm.of(value))
     except (ValueError, AttributeError, TypeError):
         raise OptionError(
-            f"{name} is {value!r}. Write the number 1234.5 as the labels have it: '1,234.5 kg', '1.234,5 €'."
+            f"{name} is {value!r}. Write the number 1234.5 as in the labels: '1,234.5 kg', '1.234,5 €'."
         ) from None
 
 
 def _marks_of(thousands: str) -> str:
-    """Return the characters that stand for a mark between thousands."""
+    """Return all characters equivalent to a thousands separator."""
     return {" ": " \u00a0\u2009\u202f", "'": "'\u2019"}.get(thousands, thousands)
 
 
@@ -131,20 +131,20 @@ def _escape(unit: str) -> str:
     return re.escape(unit).replace(r"\ ", " ")
 
 
-# Forms of dates: how they are written where that is not as ISO 8601 has it.
+# Forms of dates other than ISO 8601.
 #
-# A form is the last day of 2024 as the labels would have it:
+# A form is the last day of 2024 in the notation of the labels:
 #
 #     31/12/2024      12/31/2024      31.12.2024      2024/12/31      31 Dec 2024      December 31, 2024
 #
-# A time of day may stand behind a date, as in ``31/12/2024 23:59``. Months with names have their English ones. A year
-# may have two digits, as in ``31/12/24``: those from 69 on are of the last century, as POSIX has it.
+# A time of day may follow a date, as in ``31/12/2024 23:59``. Month names are English. Years may have two digits, as in
+# ``31/12/24``: 69 to 99 mean the last century, as in POSIX.
 
 
 DATE_FORMS = (
     *("31/12/2024", "12/31/2024", "31.12.2024", "31-12-2024", "12-31-2024", "2024/12/31", "2024.12.31"),
     *("31 Dec 2024", "31 December 2024", "Dec 31, 2024", "December 31, 2024", "31-Dec-2024"),
-)  # which are looked for
+)  # recognised automatically
 SHORT_DATE_FORMS = tuple(
     mark.join(order) for mark in "/.-" for order in (("31", "12", "24"), ("12", "31", "24"), ("24", "12", "31"))
 )
@@ -166,28 +166,27 @@ _TIME = r"(?:[T ,]+(?P<time>[0-9]{1,2}:[0-9]{2}.*))?"
 
 
 def check_date_form(value: Any, name: str) -> str:
-    """Return a form if it is one.
+    """Return a form if it is valid.
 
     >>> check_date_form("31.12.2024", "form")
     '31.12.2024'
     >>> check_date_form("dd/mm", "form")
     Traceback (most recent call last):
-    allalike.errors.OptionError: form is 'dd/mm'. Write the last day of 2024 as the labels have it, such as '31/12/2024'
-    or '12/31/2024'.
+    allalike.errors.OptionError: form is 'dd/mm'. Write the last day of 2024 as in the labels, such as '31/12/2024' or
+    '12/31/2024'.
     """
     found = (
         sorted({"24": "2024"}.get(token, token) for token in _TOKEN.findall(value)) if isinstance(value, str) else []
     )
     if found not in (["12", "2024", "31"], ["2024", "31", "Dec"], ["2024", "31", "December"]):
         raise OptionError(
-            f"{name} is {value!r}. Write the last day of 2024 as the labels have it, such as '31/12/2024' or"
-            " '12/31/2024'."
+            f"{name} is {value!r}. Write the last day of 2024 as in the labels, such as '31/12/2024' or '12/31/2024'."
         )
     return str(value)
 
 
 def read_date(text: str, form: str) -> str:
-    """Return a date as ISO 8601 has it; one that is written otherwise stays as it is.
+    """Convert a date to ISO 8601; return text in another notation unchanged.
 
     >>> read_date("1/2/2024 9:30", "31/12/2024"), read_date("Feb 1, 2024", "Dec 31, 2024"), read_date("x", "31/12/2024")
     ('2024-02-01T09:30', '2024-02-01', 'x')
@@ -205,7 +204,7 @@ def read_date(text: str, form: str) -> str:
 
 
 def write_date(text: str, form: str) -> str:
-    """Return an ISO date or time in a form.
+    """Format an ISO date or time in a form.
 
     >>> write_date("2024-02-01", "31/12/2024"), write_date("2024-02-01T09:30:00", "Dec 31, 2024")
     ('01/02/2024', 'Feb 01, 2024 09:30:00')
@@ -230,5 +229,5 @@ def _pattern_of(form: str) -> re.Pattern[str]:
 
 
 def _number_of(name: str) -> int:
-    """Return the number of a month, given its name or the first letters of it; 0 if there is none."""
+    """Return the number of a month given its name or a prefix of it; 0 if unknown."""
     return next((place for place, month in enumerate(_MONTHS, 1) if month.casefold().startswith(name.casefold())), 0)

@@ -2,18 +2,18 @@
 
 Calderon, Reichart and Dror (The alternative annotator test for LLM-as-a-judge: how to statistically justify replacing
 human annotators with LLMs. ACL 2025). Each human j is left out once. On each task that j and the model labelled, both
-are compared with the other humans: the model wins or ties (W_f = 1) if its mean distance to their labels is not larger
-than that of j, and j wins or ties (W_h = 1) the other way round. With d = W_h - W_f per task and a cost-benefit margin
+are compared with the other humans. The model wins or ties (W_f = 1) if its mean distance to their labels is at most the
+distance for j, and j wins or ties (W_h = 1) in the opposite case. With d = W_h - W_f per task and a cost-benefit margin
 epsilon, the null hypothesis for j is
 
     E d >= epsilon,
 
-tested one-sided, by Student's t or, with fewer than 30 tasks, by Wilcoxon's signed ranks. The false discovery rate over
-humans is bounded at 0.05 by the procedure of Benjamini and Yekutieli, because tests are dependent. The **winning rate**
-omega is the share of humans whose null hypothesis is rejected: from 0.5 on, the model may replace humans. The **average
-advantage probability** rho is the mean over humans of the mean of W_f, which compares models with each other. Epsilon
-is 0.2 for experts, 0.15 for trained annotators and 0.1 for crowd workers. Any distance serves, so that classes,
-numbers, rankings and texts are tested in the same way (the paper has accuracy, RMSE and similarities).
+tested one-sided by Student's t or, with fewer than 30 tasks, by the Wilcoxon signed-rank test. The Benjamini-Yekutieli
+procedure bounds the false discovery rate over humans at 0.05, because the tests are dependent. The **winning rate**
+omega is the share of humans whose null hypothesis is rejected. If it is at least 0.5, the model may replace humans. The
+**average advantage probability** rho compares models with each other: it is the mean over humans of the mean of W_f.
+Epsilon is 0.2 for experts, 0.15 for trained annotators and 0.1 for crowd workers. The test accepts any distance, so it
+works for classes, numbers, rankings and texts (the paper uses accuracy, RMSE and similarities).
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _CLOSE = 1e-12
 
 
 def compare_with_humans(run: Run, humans: Iterable[Any], epsilon: float = EPSILON) -> Statistics:
-    """Test each judge who is not a human; return winning rates, and a row per model and human."""
+    """Test every model; return winning rates, and a row per model and human."""
     from scipy.stats import false_discovery_control
 
     names = [*map(str, run.workers.tolist())]
     wanted = [*map(str, [humans] if isinstance(humans, str) else humans)]
     if strangers := [name for name in wanted if name not in names]:
-        raise OptionError(f"humans names {strangers[0]!r}, but no judge is. The judges are: {', '.join(names[:20])}.")
+        raise OptionError(f"humans names {strangers[0]!r}, which is not a judge. Judges: {', '.join(names[:20])}.")
     check_number(epsilon, "epsilon", least=0)
     human = [place for place, name in enumerate(names) if name in wanted]
     models = [place for place in range(len(names)) if place not in human]
     if len(human) < _MIN_HUMANS or not models:
         raise UnsupportedError(
-            f"The alternative annotator test compares a model with at least {_MIN_HUMANS} humans. These are"
+            f"The alternative annotator test needs at least {_MIN_HUMANS} humans and one model, but the panel has"
             f" {len(human)} humans and {len(models)} models. Name the humans with humans=."
         )
     distance = find_distances(run, sample_block(run, _MAX_ANSWERS))
@@ -79,7 +79,7 @@ def compare_with_humans(run: Run, humans: Iterable[Any], epsilon: float = EPSILO
 def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, float, float, float]:
     """Compare a model (first row) and a human (second row) by their distances to the other humans on each task.
 
-    Return the number of tasks, how often the model and the human win or tie, and the p-value.
+    Return the number of tasks, the shares on which the model and the human win or tie, and the p-value.
     """
     from scipy.stats import ttest_1samp, wilcoxon
 

@@ -1,20 +1,20 @@
-"""Confidence of verdicts on classes: probabilities of open answers, calibration by gold labels, cross-validation.
+"""Confidence of verdicts on classes: open answers, calibration by gold labels, cross-validation.
 
-**Open answers**, such as numbers or names. What matters is how often two wrong answers are the same: if in one of m
-cases, a judge with error rate f answers as if there were m equally probable wrong labels. So its label gains the log
-odds w = log((1 - f) m / f), and
+**Open answers** are labels such as numbers or names. If two wrong answers are equal with probability 1/m, a judge
+with error rate f answers as if there were m equally probable wrong labels. Its label then gains the log odds
+w = log((1 - f) m / f), and
 
     P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
-for the labels given to a task and for as many others as make m + 1 together. m is counted from pairs of answers that do
-not have the largest score, in three rounds; beta is fitted to held-out answers. It fails where most judges fall for the
-same wrong answer.
+for m + 1 labels: those given to the task, and others that no judge gave. m is estimated in three rounds from pairs of
+answers without the largest score. beta is fitted to held-out answers. The model fails if most judges give the same
+wrong answer.
 
-**Calibration** (Platt 1999). A confidence p becomes the probability with logit(p') = shift + slope logit(p), under
-which the gold labels are most likely, with a normal prior of variance 1 around shift 0 and slope 1. It takes 50.
+**Calibration** (Platt 1999) replaces a confidence p by p' with logit(p') = shift + slope logit(p). The line maximises
+the likelihood of at least 50 gold labels, with a normal prior of variance 1 around shift 0 and slope 1.
 
-**Cross-validation.** Gold labels are cut into five folds, by the hashes of their tasks: the panel learns from four of
-them, and decides the tasks of the fifth as if they had none.
+**Cross-validation** assigns gold labels to five folds by the hashes of their tasks. The panel learns from four folds,
+and decides the tasks of the fifth without their gold labels.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_
 from allalike.result.summaries import find_truths
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-BINS = 10  # of confidences, each compared with the accuracy
+BINS = 10  # of confidence
 _FOLDS = np.uint64(5)
 _STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
-_OPEN_ANSWERS = 50_000  # that are sampled for open labels
-_LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer of the worst judge is better than none
+_OPEN_ANSWERS = 50_000  # sample size for open labels
+_LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer by the worst judge is better than none
 _ROUNDS, _FIRST_WRONG_LABELS = 3, 10.0
-_PRIOR_PAIRS = 2.0  # of wrong answers, one of them the same
+_PRIOR_PAIRS = 2.0  # of wrong answers, one pair of them equal
 _MAX_EXPONENT = 700.0
 _SAME, _TIE, _CERTAIN = 1e-6, 1e-9, 1e-9  # log likelihoods, probabilities, distance from certainty
 _TEMPERATURES = np.array([0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, *np.arange(3, 11) / 10])
 
 
-# Open answers. Tables have a row per task and a column per label that was given to it; empty columns have no label.
+# Open answers. Tables have a row per task and a column per distinct label of the task; other columns are empty.
 
 
 class OpenLabels(NamedTuple):
@@ -75,7 +75,7 @@ class OpenLabels(NamedTuple):
             score, slot = _score_labels(block, rate, n_wrong)
             answers = np.zeros_like(score)
             np.add.at(answers, (block.task, slot), find_answer_weights(block).weight)
-            answers[np.arange(len(score)), score.argmax(axis=1)] = 0.0  # of labels with the same score one is right
+            answers[np.arange(len(score)), score.argmax(axis=1)] = 0.0  # of equal scores, one is right
             pairs, same = (
                 float((each * np.maximum(each - 1, 0.0)).sum() / 2) for each in (answers.sum(axis=1), answers)
             )
@@ -85,7 +85,7 @@ class OpenLabels(NamedTuple):
         return cls(n_wrong, float(_TEMPERATURES[best]))
 
     def find_probabilities(self, block: Block, error_rate: Floats) -> tuple[Floats, Codes]:
-        """Return, per task and label, the probability that it is right, and per answer the column of its label.
+        """Return the probability of each label per task, and the column of the label per answer.
 
         >>> OpenLabels(4.0, 1.0).find_probabilities(Block.of([[7], [7], [5]]), np.full(3, 0.2))[0].round(3)
         array([[0.058, 0.931]])
@@ -103,7 +103,7 @@ def _find_odds(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
 
 
 def _score_labels(block: Block, error_rate: Floats, n_wrong: float) -> tuple[Floats, Codes]:
-    """Return, per task and label, its score, -inf in empty columns, and per answer the column of its label."""
+    """Return the score of each label per task (-inf in empty columns), and the column of each answer's label."""
     slot, count = number_within_tasks(block)
     score = np.where(np.arange(int(count.max(initial=1))) < count[:, None], 0.0, -np.inf)
     np.add.at(score, (block.task, slot), _find_odds(block, error_rate, n_wrong))
@@ -111,7 +111,7 @@ def _score_labels(block: Block, error_rate: Floats, n_wrong: float) -> tuple[Flo
 
 
 def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) -> Floats:
-    """Return, per temperature, the log likelihood of each answer given the others of its task."""
+    """Return, per temperature, the log likelihood of the answers, each given the others of its task."""
     slot, count = number_within_tasks(block)
     odds, width = _find_odds(block, error_rate, n_wrong), int(count.max())
     rows = odds[:, None] * np.eye(width)[slot]
@@ -129,9 +129,9 @@ def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) 
 
 @dataclass(eq=False)
 class OpenDecision:
-    """Decides as ``own`` does; the confidence is the probability that the label is right.
+    """Decisions of ``own``, with the probability of the label as confidence.
 
-    Where other labels of the task are more probable, it is the mean of these and of its own.
+    If other labels of the task are more probable, the confidence is the mean over these and the decided label.
     """
 
     own: Callable[..., dict[str, Array]]
@@ -156,12 +156,12 @@ class OpenDecision:
         return found
 
 
-# The confidence of a panel: by the method where classes are few, and as open labels where they are many.
+# Confidence of a panel: by the method for few classes, and by the model of open labels for many.
 
 
 @dataclass(frozen=True)
 class ConfidenceModel:
-    """Error rates of the judges without gold labels, and a model of open labels if classes are many."""
+    """Error rates of the judges without gold labels, and a model of open labels for many classes."""
 
     run: Run
     rate: Floats
@@ -193,7 +193,7 @@ class ConfidenceModel:
         return np.asarray(np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS))
 
     def with_confidence(self, weighing: Fit, line: OddsLine | None = None) -> Fit:
-        """Return a weighing whose decisions have a probability, calibrated by a line."""
+        """Return a fit whose decisions have a probability, calibrated by a line."""
         if self.open_labels is None:
             return weighing
         calibrated = line is not None and line != NO_CHANGE
@@ -212,7 +212,7 @@ class ConfidenceModel:
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
     def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
-        """Decide all tasks without gold labels, and list confidences, by cross-validation if there are enough."""
+        """Decide all tasks without gold labels; list confidences, by cross-validation with enough gold labels."""
         unaware = find_truths(self.run, self.with_confidence(self.blind), unweighted=True)
         tasks = list_confidences(unaware)
         if self.run.n_gold >= MIN_GOLD:
@@ -231,7 +231,7 @@ class ConfidenceModel:
 
 
 def list_confidences(found: TaskTable) -> pd.DataFrame:
-    """Return, by the hashes of task ids, the label, its confidence, and whether it is wrong (NaN without gold)."""
+    """Return label, confidence and error (1, 0, or NaN without gold) of each task, indexed by the hash of its id."""
     piece = found.joined()
     wrong = piece.found.get("gold", np.full(len(piece.answers), np.nan))
     columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "wrong": wrong}
@@ -239,7 +239,7 @@ def list_confidences(found: TaskTable) -> pd.DataFrame:
 
 
 def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
-    """Decide tasks with gold labels, each by a panel that does not know its gold label."""
+    """Decide tasks with gold labels, each by a panel that did not use its gold label."""
     sample, parts = sample_tasks(run, n_answers), []
     blocks = [run.encoding.prepare(block) for block in sample.blocks]
     for number in range(int(_FOLDS)):
@@ -263,13 +263,13 @@ def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.D
 
 
 class OddsLine(NamedTuple):
-    """A line through log odds, by which confidences are calibrated."""
+    """Linear calibration of log odds."""
 
     shift: float = 0.0
     slope: float = 1.0
 
     def calibrate(self, confidence: Floats) -> Floats:
-        """Return the probabilities whose log odds lie on the line."""
+        """Return calibrated probabilities."""
         if self == NO_CHANGE:
             return confidence
         return np.asarray(1 / (1 + np.exp(-(self.shift + self.slope * _logit(confidence)))))
@@ -284,7 +284,7 @@ def _logit(confidence: Floats) -> Floats:
 
 
 def fit_line(confidence: Floats, hit: Marks) -> OddsLine:
-    """Fit the line under which labels are most likely right and wrong as they are.
+    """Fit the line that maximises the likelihood of right and wrong labels.
 
     >>> fit_line(np.full(1000, 0.9), np.arange(1000) < 750).calibrate(np.array([0.9])).round(3)
     array([0.75])
@@ -303,14 +303,14 @@ def fit_line(confidence: Floats, hit: Marks) -> OddsLine:
 
 
 def fit_gold(tasks: pd.DataFrame) -> OddsLine:
-    """Fit the line to all gold labels; no change if they are few."""
+    """Fit the line to all gold labels; return `NO_CHANGE` if there are fewer than 50."""
     known = tasks[tasks["wrong"].notna()]
     few = len(known) < MIN_GOLD
     return NO_CHANGE if few else fit_line(known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0)
 
 
 def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return tasks with gold labels, each fold calibrated by the others; all tasks unchanged if these are few."""
+    """Return tasks with gold labels, each fold calibrated by the others; all tasks unchanged below 50 gold labels."""
     known = tasks[tasks["wrong"].notna()]
     if len(known) < MIN_GOLD:
         return tasks
@@ -332,13 +332,13 @@ def find_calibration_error(tasks: pd.DataFrame) -> float:
 
 
 def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) -> float:
-    """Return the mean difference of confidence and accuracy, from sums over the labels in each bin."""
+    """Return the mean difference between confidence and accuracy, from the sums per bin."""
     total = float(count.sum())
     return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
 
 
 def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
-    """Return calibration errors, and for each level of confidence its coverage and accuracy."""
+    """Return calibration errors, and coverage and accuracy per confidence level."""
     calibrated, rows = calibrate(tasks), []
     for level in LEVELS:
         kept = calibrated[calibrated["confidence"] >= level]

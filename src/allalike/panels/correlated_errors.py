@@ -1,36 +1,36 @@
-"""Correlated errors: judges who err together more often than other pairs, offsets, and the effective number of judges.
+"""Correlated errors between pairs of judges, offsets, and the effective number of judges.
 
 **Classes.** Judges err on the same tasks because tasks are hard, and in the same way because a wrong label is
-attractive. So each wrong label of a task is a case, and cases are stratified by the number of **other** judges who gave
-that label. In a stratum of N cases, of which one judge gave x and the other y, the number A that both gave has Fisher's
+plausible. So each wrong label of a task is a case, and cases are stratified by the number of **other** judges who gave
+that label. In a stratum of N cases, one judge gave x and the other y. The number A that both gave has Fisher's
 noncentral hypergeometric distribution with odds psi, which is above 1 for every pair (Rosenbaum 1984). It is estimated
 from all other pairs (Mantel and Haenszel 1959),
 
     psi = sum (A (N - x - y + A) / N) / sum ((x - A)(y - A) / N),    expected = sum E[A | psi].
 
-The tail of the sum over strata is multiplied by the number of pairs (Bonferroni). Pairs below 0.01 that share a quarter
-more than is expected are named. The interval of the ratio is Garwood's (1936) for a Poisson count. Wrong is what
-contradicts a gold label, or a panel with a confidence of 0.9.
+The tail probability of the sum over strata is multiplied by the number of pairs (Bonferroni). A pair is reported if
+its p-value is below 0.01 and it shares at least 25 % more wrong labels than expected. The interval of the ratio is
+Garwood's (1936) for a Poisson count. A label is wrong if it contradicts a gold label, or a verdict
+with confidence 0.9.
 
-**Scores.** The mean squared difference of two judges, less their offset, is D_ik = f_i + f_k - 2 c_ik, with the
-variances f of their errors and their covariance c. If errors are independent, D is a sum of one number per judge
-(Grubbs 1948), which is fitted to all other pairs by weighted least squares, so that
+**Scores.** The mean squared difference between two judges, without their offsets, is D_ik = f_i + f_k - 2 c_ik, with
+the variances f of their errors and their covariance c. If errors are independent, D is a sum of one number per judge
+(Grubbs 1948). These numbers are fitted to all other pairs by weighted least squares, and
 
     rho_ik = (f_i + f_k - D_ik) / (2 sqrt(f_i f_k)).
 
-The jackknife over 20 parts of the tasks gives standard errors and, by t with 19 degrees of freedom, intervals and
-p-values. Pairs below 0.01 with rho of 0.1 and more are named, the strongest before the next is looked for. It takes
-five judges, and labels with coordinates. Errors that all judges share are not seen.
+The jackknife over 20 parts of the tasks yields standard errors. Intervals and p-values use Student's t with 19 degrees
+of freedom. Pairs with a p-value below 0.01 and rho of at least 0.1 are reported one by one, the strongest first. The
+test needs five judges, and labels with coordinates. It cannot detect errors that all judges share.
 
-**Offsets** are those of least squares with a parameter for each task and each judge, so that a judge who got easier
-tasks is not called lenient.
+**Offsets** are estimated by least squares with one parameter per task and per judge. A judge who got easier tasks
+therefore does not appear lenient.
 
 **Effective number of judges.** With the correlations rho of their errors, n judges are worth n^2 / sum_ik rho_ik
-independent ones (Kish's design effect). Only gold labels show it: an error is a wrong label, less the error rate of the
-judge, or for scores the distance d to the truth, of which two have in common rho_ik = (d_i + d_k - d_ik) /
-(2 sqrt(d_i d_k)).
+independent ones (Kish's design effect). This needs gold labels. For classes, the error is 1 for a wrong label, minus
+the judge's error rate. For scores at mean distances d from the truth, rho_ik = (d_i + d_k - d_ik) / (2 sqrt(d_i d_k)).
 
-**The ceiling.** Where no judge gave the truth, no panel of these judges can be right.
+**The ceiling.** If no judge gave the true label, no panel of these judges can be right.
 """
 
 from __future__ import annotations
@@ -60,23 +60,23 @@ from allalike.panels.verdicts import (
 
 CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 _SIGNIFICANT = 0.01
-_MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # errors that two must share to be named, and by how much more than is expected
+_MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # shared errors of a reported pair, and their ratio to the expected number
 _MIN_CORRELATION = 0.1
 _MOST_USUAL = 1000.0  # odds
 _LIMITS = (0.025, 0.975)
-_PARTS = 20  # of the tasks, each of which is left out once
+_PARTS = 20  # of the tasks, each left out once by the jackknife
 _MIN_PARTS, _MIN_JUDGES = 3, 5
 _MIN_COMMON, _MIN_TASKS = 10, 20  # tasks of two judges, and of all
 _LEAST_ERROR = 0.02  # of the mean of all
 _ROUNDING = 1e-9
-_PRIOR_ANSWERS = 2.0  # like the panel's, beside a judge's own
+_PRIOR_ANSWERS = 2.0  # with the error rate of the panel, added to the answers by a judge
 _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _MIN_OFFSET_TASKS = 5
 _NAMED = ("judge", "other", "same_wrong", "expected", "correlation", "ci_low", "ci_high", "p_value")
 
 
 def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statistics:
-    """Return a table with a row per pair, the most improbable first, and the groups that correlated pairs connect.
+    """Return a table with a row per pair, the smallest p-value first, and the groups of correlated judges.
 
     ``n_wrong`` is the number of wrong labels of a task.
     """
@@ -111,7 +111,7 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
 
 
 def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
-    """Return the groups that pairs connect, the largest first."""
+    """Return the connected components of the pairs, the largest first."""
     part = number_parts(n_judges, left, right)
     groups = [np.flatnonzero(part == number).tolist() for number in range(part.max(initial=-1) + 1)]
     return sorted((group for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
@@ -121,7 +121,7 @@ def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
 
 
 def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
-    """Count how often the judges of each pair gave the same wrong label, beside what is expected; a row per pair."""
+    """Count the wrong labels that both judges of a pair gave, with the expected number; a row per pair."""
     from scipy.special import chdtri
 
     some = verdicts.only(verdicts.known | (verdicts.confidence >= CONFIDENT))
@@ -158,7 +158,7 @@ def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
 
 
 def _count_strata(some: ClassVerdicts, n_wrong: float, left: Codes, right: Codes) -> list[Floats]:
-    """Count, per pair and stratum, the cases on common tasks: all, those of each judge, and those of both."""
+    """Count the cases on common tasks per pair and stratum: all, by each judge, and by both."""
     asked, wrong = some.labels != NO_LABEL, some.wrong
     given = [wrong & (some.labels == label) for label in range(some.probability.shape[1])]
     tasks = [np.flatnonzero(each.any(axis=1)) for each in given]
@@ -180,17 +180,17 @@ def _count_strata(some: ClassVerdicts, n_wrong: float, left: Codes, right: Codes
 
 
 def _sum_odds(table: Floats) -> tuple[float, float]:
-    """Return the sums whose ratio are the odds of Mantel and Haenszel."""
+    """Return numerator and denominator of the Mantel-Haenszel odds."""
     total, one, two, both = table
     size = np.maximum(total, 1.0)
     return float((both * (total - one - two + both) / size).sum()), float(((one - both) * (two - both) / size).sum())
 
 
 def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
-    """Return how many cases a pair is expected to have in common, and the probability of so many or more."""
+    """Return the expected number of common cases of a pair, and the probability of at least the observed number."""
     from scipy.special import gammaln
 
-    least, chances = 0, np.ones(1)  # of the sum of all strata so far
+    least, chances = 0, np.ones(1)  # smallest sum over the strata so far, and probabilities from there on
     for total, one, two, _ in table.T[(table[1] > 0) & (table[2] > 0)]:
         first = int(np.ceil(max(0.0, one + two - total)))
         count = np.arange(first, int(min(one, two)) + 1)
@@ -219,7 +219,7 @@ def jackknife(estimate: Callable[[Marks], Floats], part: npt.NDArray[np.intp]) -
 
 
 def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.DataFrame:
-    """Compare all pairs in a table of coordinates: task, judge, coordinate; NaN where a judge gave none."""
+    """Compare all pairs in an array of coordinates: task, judge, coordinate; NaN without an answer."""
     from scipy.special import stdtr, stdtrit
 
     columns = ("left", "right", "common", "distance", "expected", "correlation", "ci_low", "ci_high", "p_value")
@@ -229,10 +229,10 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
     if table is None or not enough or not len(left) or len(part) < _MIN_TASKS or parts < _MIN_PARTS:
         return pd.DataFrame(columns=[*columns, "shared_errors"]).astype({"shared_errors": bool})
     design = np.eye(table.shape[1])[np.stack([left, right], axis=1)].sum(axis=1)
-    bound = np.zeros(len(left), np.bool_)  # whose errors correlate, and do not show what is expected of others
+    bound = np.zeros(len(left), np.bool_)  # correlated pairs, which the expectation for others ignores
 
     def estimate(tasks: Marks) -> Floats:
-        """Return, per pair, its distance, the expected one less its own, and the correlation."""
+        """Return, per pair, its distance, the expected minus the own distance, and the correlation."""
         distance = _measure_squares(table[tasks])[1][left, right]
         expected, correlation = _expect(distance, np.where(bound, 0.0, common[left, right]), design)
         return np.stack([distance, expected - distance, correlation])
@@ -253,7 +253,7 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
 
 
 def _measure_squares(table: Floats) -> tuple[Floats, Floats]:
-    """Return the number of common tasks of all pairs, and the variance of the difference of their coordinates."""
+    """Return the number of common tasks per pair, and the variance of the difference between their coordinates."""
     seen: Floats = np.asarray(~np.isnan(table).any(axis=2), np.float64)
     own = np.where(seen[:, :, None] > 0, table - np.nanmean(table, axis=(0, 1)), 0.0)
     common = seen.T @ seen
@@ -266,7 +266,7 @@ def _measure_squares(table: Floats) -> tuple[Floats, Floats]:
 
 
 def _expect(distance: Floats, weight: Floats, design: Floats) -> tuple[Floats, Floats]:
-    """Return, per pair, the distance that the other pairs let expect, and the correlation beyond it.
+    """Return, per pair, the distance expected from the other pairs, and the excess correlation.
 
     Each pair is left out of the fit by the leverages of least squares.
     """
@@ -308,7 +308,7 @@ def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> pd.DataFrame:
 
 
 def describe_offsets(scores: ScoreVerdicts, judges: Values) -> Statistics:
-    """Return offsets, and the judges who are clearly above or below the others, the farthest first."""
+    """Return offsets, and the judges who score significantly above or below the others, the largest offset first."""
     if scores.numbers is None:
         return Statistics({})
     table = find_offsets(scores.numbers, number_task_parts(scores.task_hash))
@@ -325,7 +325,7 @@ def describe_offsets(scores: ScoreVerdicts, judges: Values) -> Statistics:
 
 
 def correlate_errors(verdicts: Verdicts) -> Floats | None:
-    """Return the correlations of errors, if there are enough gold labels: of wrong labels, or of distances to gold."""
+    """Return the correlation matrix of errors (wrong labels, or distances to gold); None with too few gold labels."""
     if not verdicts.by_gold:
         return None
     some = verdicts.judged()
@@ -349,7 +349,7 @@ def correlate_errors(verdicts: Verdicts) -> Floats | None:
 
 
 def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> Statistics:
-    """Return the effective number of judges, what each adds to it, and the ceiling; unknown is NaN."""
+    """Return the effective number of judges, the contribution of each judge, and the ceiling; NaN if unknown."""
     n, added, effective = len(judges), np.full(len(judges), np.nan), EffectiveJudges(all=None)
     if correlation is not None:
         total = count_effective_judges(correlation)
@@ -365,5 +365,5 @@ def describe_independence(judges: Values, correlation: Floats | None, known: int
 
 
 def count_effective_judges(correlation: Floats) -> float:
-    """Return the effective number of judges, at most their number."""
+    """Return the effective number of judges, at most the number of judges."""
     return float(len(correlation) ** 2 / max(correlation.sum(), len(correlation)))

@@ -1,18 +1,18 @@
 """Drift: judges who changed since an earlier panel, and the change of the rate.
 
-A judge is compared with the consensus of the others, the label with most votes or the median score, and with gold
-labels: how often its class is the same (agreement, accuracy), or how far its score is off (distance, error). Scores are
-also compared as they are; levels count as numbers.
+A judge is compared with the consensus of the others (majority vote or median score) and with gold labels. Classes are
+compared by agreement and accuracy, scores by distance and error. Scores are also compared directly, and levels count as
+numbers.
 
-**Tasks that both panels have seen.** An exact sign test (for classes McNemar's) shows whether changes go in one
-direction. The consensus is that of all verdicts of the others, then and now.
+**Tasks in both panels.** An exact sign test (McNemar's for classes) detects changes in one direction. The consensus
+contains all verdicts by the others, earlier and now.
 
-**Other tasks** may be harder than the earlier ones, so that everybody agrees less. Where three judges are in both
-panels, Welch's test compares their agreement minus the mean of that for all judges, or their scores minus the
-consensus, with at least ten tasks on either side. The judge with the largest significant change is left out, and the
-remaining ones are compared again, because one who changed makes others look changed.
+**Other tasks** may be harder than the earlier ones, so that all judges agree less. Welch's test therefore compares
+relative values: the agreement of a judge minus the mean of all judges, or the score minus the consensus. It needs three
+judges in both panels, and ten tasks in each. One changed judge makes the others appear changed. So the judge with the
+largest significant change is removed, and the others are compared again.
 
-P-values are multiplied by the number of tests (Bonferroni), and a change below 0.01 is one.
+P-values are multiplied by the number of tests (Bonferroni). A change is reported if its p-value is below 0.01.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ SIGNIFICANT = 0.01
 _MIN_TASKS = 10  # on each side of a comparison of different tasks
 _MIN_JUDGES = 3
 _DIGITS = 9
-_KEPT_DIGITS = 12  # of numbers, of which sums and differences leave traces in the last ones
+_KEPT_DIGITS = 12  # of numbers, whose last digits contain rounding errors
 _KEPT = ["judge", "task", "label", "truth"]
 _KEPT_FILES = [f"{folder}verdicts.{kind}" for folder in ("details/", "") for kind in ("csv", "parquet")]
 _COLUMNS = ["judge", "what", "tasks", "before", "now", "ci_low", "ci_high", "n_before", "n_now", "p_value"]
 
 
-# Kept verdicts: a frame with a row per verdict, all of it text; an unknown truth is empty. Of many verdicts those on
-# some whole tasks are kept, chosen by the hashes of their ids, so that another run keeps the same tasks.
+# Kept verdicts: a frame of texts with a row per verdict; an unknown truth is empty. A sample of whole tasks is kept, by
+# the hashes of their ids, so that another run keeps the same tasks.
 
 
 def keep_verdicts(run: Run, verdicts: TaskTable, n_answers: int) -> pd.DataFrame:
-    """Return about so many verdicts of a run."""
+    """Return about ``n_answers`` verdicts of a run."""
     block, tasks = sample_block(run, n_answers), verdicts.joined().tasks
     places = pd.Index(tasks.hashes()).get_indexer(pd.Index(block.task_hash))
     ids, judges = (np.array([*map(str, names.tolist())], object) for names in (tasks.take(places), run.workers))
@@ -64,7 +64,7 @@ def keep_verdicts(run: Run, verdicts: TaskTable, n_answers: int) -> pd.DataFrame
 
 
 def _write_labels(encoding: Encoding, label: Array) -> npt.NDArray[np.object_]:
-    """Return labels as text; a gold label that no judge gave is as unknown."""
+    """Return labels as text; a gold label that no judge gave is empty."""
     if encoding.numeric:
         return np.array([f"{each:.{_KEPT_DIGITS}g}" for each in encoding.decode(label).tolist()], object)
     names = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""], object)
@@ -79,7 +79,7 @@ class _SavedSummary(msgspec.Struct):
 
 
 class Earlier(NamedTuple):
-    """A saved panel: its verdicts, the type of its labels, and its rate, if it had one."""
+    """A saved panel: verdicts, label type, and rate if it was estimated."""
 
     folder: str
     verdicts: pd.DataFrame
@@ -98,14 +98,14 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
         check_own_file(path)
     except StopIteration:
         raise InputError(
-            f"The panel in {folder} kept no verdicts to compare with: only classes, numbers and levels are kept."
+            f"The panel in {folder} saved no verdicts to compare with. Only classes, numbers and levels are saved."
         ) from None
     except OSError:
         raise InputError(f"There is no panel in {place}. Name a folder that 'allalike jury' wrote.") from None
     except (ValueError, TypeError, KeyError):
         raise InputError(
-            f"{place / SUMMARY} is not the summary of a panel of this version. Run 'allalike jury' on its files again,"
-            " or name another folder."
+            f"{place / SUMMARY} is not a panel summary of this version. Run 'allalike jury' on its files again, or name"
+            " another folder."
         ) from None
     try:
         table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str, na_filter=False)
@@ -117,7 +117,7 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
 
 
 class BothPanels(NamedTuple):
-    """Verdicts of two panels: a row per task, a column per judge in both; codes of classes, or scores; NaN if none."""
+    """Verdicts of two panels: a row per task, a column per judge in both; class codes or scores, NaN if missing."""
 
     judges: Sequence[str]
     then: Floats
@@ -127,7 +127,7 @@ class BothPanels(NamedTuple):
 
     @classmethod
     def of(cls, before: pd.DataFrame, now: pd.DataFrame, number: Callable[[str], float] | None = None) -> Self:
-        """Align the verdicts of the judges who are in both panels; ``number`` reads a score from its label."""
+        """Align the verdicts by the judges in both panels; ``number`` parses a score from its label."""
         judges = sorted({*before["judge"]} & {*now["judge"]})
         labels = sorted({*before["label"], *now["label"], *before["truth"], *now["truth"]} - {""})
         value = {label: float(code) if number is None else number(label) for code, label in enumerate(labels)}
@@ -142,12 +142,12 @@ class BothPanels(NamedTuple):
 
     @property
     def shared(self) -> Marks:
-        """The tasks that both panels have seen."""
+        """Marks of the tasks that are in both panels."""
         return np.asarray((~np.isnan(self.then)).any(axis=1) & (~np.isnan(self.now)).any(axis=1))
 
 
 def find_changes(both: BothPanels) -> pd.DataFrame:
-    """Test all judges; return a row per test."""
+    """Test all judges for changes; return a row per test."""
     rows: list[tuple[Any, ...]] = []
     n, shared, scored = len(both.judges), both.shared, both.scored
     names = ("distance", "error") if scored else ("agreement", "accuracy")
@@ -169,7 +169,7 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
 
 
 def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
-    """Return, per task, the median, or the class with most votes; NaN if there is none, or there are two."""
+    """Return, per task, the median or the majority vote; NaN if there is none, or for a tie."""
     known, consensus = ~np.isnan(verdicts).all(axis=1), np.full(len(verdicts), np.nan)
     table = verdicts[known]
     if scored or not len(table):
@@ -183,20 +183,20 @@ def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
 
 
 def _compare(own: Floats, reference: Floats, *, scored: bool) -> Floats:
-    """Return, per task, how far a score is off, or whether a class is the same; NaN if unknown."""
+    """Return, per task, the absolute error of a score, or whether a class is the same; NaN if unknown."""
     value = np.abs(own - reference) if scored else (own == reference).astype(np.float64)
     return np.where(np.isnan(own + reference), np.nan, value)
 
 
 def _subtract_consensus(verdicts: Floats, *, scored: bool) -> Floats:
-    """Return by how much each judge is above the consensus of the others."""
+    """Return the difference between each judge and the consensus of the others."""
     judges = range(verdicts.shape[1])
     others = [_find_consensus(np.delete(verdicts, judge, axis=1), scored=scored) for judge in judges]
     return np.asarray(verdicts - np.column_stack(others))
 
 
 def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
-    """Return each judge's distance to the others, or share of others who agree, minus the mean for all judges."""
+    """Return the distance to, or agreement with, the others, minus its mean over all judges."""
     there = ~np.isnan(verdicts)
     others = there.sum(axis=1, keepdims=True) - 1
     if scored:
@@ -210,7 +210,7 @@ def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
 
 
 def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> list[tuple[int, tuple[Any, ...]]]:
-    """Compare judges on different tasks relative to the others; those who changed are left out, one by one."""
+    """Compare judges on different tasks relative to the others; remove those who changed, one by one."""
     left = list(range(len(both.judges)))
     changed: list[tuple[int, tuple[Any, ...]]] = []
     while len(left) >= _MIN_JUDGES:
@@ -225,7 +225,7 @@ def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> lis
 
 
 def _test_pairs(then: Floats, now: Floats) -> tuple[Any, ...]:
-    """Test whether values change in one direction, by the exact sign test; the last is the p-value."""
+    """Test for a change in one direction by the exact sign test; return columns of `find_changes`."""
     from scipy.stats import binomtest
 
     known = ~np.isnan(then + now)
@@ -239,7 +239,7 @@ def _test_pairs(then: Floats, now: Floats) -> tuple[Any, ...]:
 
 
 def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
-    """Compare the means of different tasks by Welch's test; too few tasks, or equal values, show nothing."""
+    """Compare the means of different tasks by Welch's test; p = 1 for too few tasks, or equal values."""
     from scipy.stats import ttest_ind
 
     then, now = then[~np.isnan(then)].round(_DIGITS), now[~np.isnan(now)].round(_DIGITS)
@@ -252,7 +252,7 @@ def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
 
 
 def describe_drift(earlier: Earlier, kept: pd.DataFrame, run: Run, rate: Rate | None) -> Statistics:
-    """Return the judges who changed, a row per test, the most improbable first, and the change of the rate."""
+    """Return the judges who changed, a row per test, the smallest p-value first, and the change of the rate."""
     both = _align(earlier, kept, run)
     table = find_changes(both)
     table["p_value"] = np.minimum(table["p_value"] * len(table), 1.0)
@@ -280,11 +280,11 @@ def describe_drift(earlier: Earlier, kept: pd.DataFrame, run: Run, rate: Rate | 
 
 
 def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
-    """Align an earlier panel and this one, which must have labels of one type and a judge in common."""
+    """Align an earlier panel and this one; both need the same label type and a common judge."""
     if earlier.domain != run.domain.name:
         raise InputError(
-            f"The labels of the panel in {earlier.folder} are {earlier.domain}, and these are {run.domain.name}. Name a"
-            " panel on the same label type, or read both alike with domain=."
+            f"The labels of the panel in {earlier.folder} are {earlier.domain}, but these are {run.domain.name}. Name a"
+            " panel with the same label type, or read both with the same domain=."
         )
     number: Callable[[str], float] | None = None if run.encoding.nominal else float
     if run.encoding.n_classes is not None and not run.encoding.nominal:
@@ -294,7 +294,7 @@ def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
         both = BothPanels.of(earlier.verdicts, kept, number)
     except (KeyError, ValueError) as error:
         raise InputError(
-            f"The panel in {earlier.folder} has a label that is none of these: {error}. Name all levels of"
+            f"The panel in {earlier.folder} has a label that this one does not have: {error}. Name all levels of"
             " both panels: domain='ordinal(levels=[...])'."
         ) from None
     if not both.judges:
@@ -306,7 +306,7 @@ def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
 
 
 def compare_rates(then: Rate, now: Rate) -> RateChange:
-    """Return the difference of two rates, with an interval from theirs, as if they were independent (MOVER)."""
+    """Return the difference between two rates, with the MOVER interval for independent rates."""
     if sorted(map(str, then.positive)) != sorted(map(str, now.positive)):
         return RateChange(other_positive=then.positive)
     sides = [

@@ -1,4 +1,4 @@
-"""The entry point of panels: let judges or models decide, and measure their accuracy, alone and together."""
+"""The entry point of panels: decide tasks by judges or models, and measure their accuracy."""
 
 from __future__ import annotations
 
@@ -101,35 +101,35 @@ def jury(
     Parameters
     ----------
     answers, domain, engine, gold, min_confidence, seed, ties, gold_columns, gold_map, **reading
-        As in `discover`. Only classes have a confidence, from which the panel may abstain. Rows without a label are
-        dropped, and counted as unreadable verdicts.
+        As in `discover`. The panel can abstain (``min_confidence``) on classes only. Rows without a label are excluded,
+        and counted as unreadable verdicts.
     prices
-        Price of an answer of each judge: a mapping, or a table or its path with worker and price.
+        Price per answer by each judge: a mapping, or a table (or its path) with columns worker and price.
     quorum
-        Effective number of answers that a verdict needs; below it, the panel is inconclusive.
+        Minimum effective number of answers for a verdict. Below it, the panel is inconclusive.
     retain
-        Share of the worth of the panel that the smallest panel, or fewer samples, must retain.
+        Share of the panel's worth that the smallest panel, or fewer samples, must retain.
     positive
-        Label or labels whose rate to find: the share of tasks with it. For numbers and levels a bound, such as
-        ``">=4"``. With gold labels it is inferred for two classes one of which is called yes, pass, true, 1, correct or
-        good.
+        Label or labels to estimate the rate of: the share of tasks with these labels. For numbers and levels, a bound
+        such as ``">=4"``. With gold labels, it is inferred for two classes if one is called yes, pass, true, 1, correct
+        or good.
     gold_drawn
-        Sampling of the tasks with gold labels: at ``random``, also separately from those that the panel calls positive
-        and from others, or by their ``truth``, such as as many positive ones as negative ones.
+        Sampling of the tasks with gold labels. ``random`` also includes separate random samples of the tasks that the
+        panel calls positive and negative. ``truth`` is sampling by the true label, such as 50 of each.
     by
-        Column of the answers with the group of each task, for a rate of each group.
+        Column of the answers with the group of each task, for a rate per group.
     baseline
-        Folder of an earlier panel, to find the judges who changed since, and the change of the rate.
+        Folder of an earlier panel, to detect judges who changed since, and to estimate the change of the rate.
     humans, epsilon
-        Judges who are human, for the alternative annotator test of all others, and its cost-benefit margin: 0.2 for
-        experts, 0.15 for trained annotators, 0.1 for crowd workers.
+        Human judges, for the alternative annotator test of all others, and its cost-benefit margin: 0.2 for experts,
+        0.15 for trained annotators, 0.1 for crowd workers.
     order, verdicts_name
-        Column with the order in which a pair was shown, one of two, and whether verdicts name ``answers`` or the
-        ``places`` where these were shown.
+        Column with the order in which a pair was shown (two values), and the meaning of verdicts: ``answers``, or the
+        ``places`` of the answers in this order.
     sample
-        Column that distinguishes the samples of a judge on one task, such as an epoch or a seed.
+        Column that distinguishes repeated samples by a judge on one task, such as an epoch or a seed.
     tie, verdicts
-        The label that means a tie, if it is not called so, and the labels that are verdicts, if not all are.
+        Label that means a tie (default: tie, draw, equal, ...), and the labels that are verdicts (default: all).
 
     >>> labels = {"ada": "xyxyxyxxyy", "bob": "xyxyxyxxyx", "eve": "xxxyxyxxxy", "kim": "xyyxxxyyyx"}
     >>> rows = [(judge, task, label) for judge, own in labels.items() for task, label in enumerate(own)]
@@ -152,13 +152,13 @@ def jury(
     try:
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
         result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
-    except GoldError as error:  # a panel always learns from gold labels
+    except GoldError as error:  # suggest no use_gold, because a panel always learns from gold labels
         suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
         options = {} if suggestions else error.options
         raise GoldError(error.args[0], lines=error.lines, suggestions=suggestions, **options) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
-    if read.repeated is not None:  # rows are not answers that could be read again
+    if read.repeated is not None:  # one answer from several rows cannot be read again
         result = replace(result, call=None, inputs=(*result.inputs, *read.inputs))
     if run.encoding.nominal:
         judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
@@ -179,29 +179,29 @@ def jury(
 def _check_numbers(**given: float | None) -> None:
     for name, value in given.items():
         if value is not None and float(check_number(value, name, least=0)) > 1 and name != "quorum":
-            raise OptionError(f"{name} is {value!r}. It must be a share or a probability, at most 1.")
+            raise OptionError(f"{name} is {value!r}. It must be between 0 and 1.")
 
 
 def _list_positive(positive: Any, gold_drawn: str) -> list[Any] | None:
     check_choice(gold_drawn, ("random", "truth"), "gold_drawn")
     if positive is None:
         if gold_drawn == "truth":
-            raise OptionError("gold_drawn is about the rate of positive tasks. Name the positive label with positive.")
+            raise OptionError("gold_drawn='truth' needs the positive label. Name it with positive=.")
         return None
     listed = list(positive) if isinstance(positive, Iterable) and not isinstance(positive, str) else [positive]
     if not listed:
-        raise OptionError("positive is empty. Name the label, or labels, whose rate to find.")
+        raise OptionError("positive is empty. Name at least one label whose rate to estimate.")
     return listed
 
 
 def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, Any]) -> None:
-    """Refuse runs that are no panel, and options that need other labels."""
+    """Refuse runs that are not panels, and options for other label types."""
     if run.worker_task is not None:
-        raise UnsupportedError("A jury is the same for all tasks: leave out per_task().")
+        raise UnsupportedError("A panel needs the same weights on all tasks. Leave out per_task().")
     if len(run.workers) > _MAX_JUDGES:
         raise UnsupportedError(
-            f"A jury compares every judge with every other, of up to {_MAX_JUDGES}, and these are {len(run.workers):,}"
-            " workers. allalike.discover weighs as many as there are."
+            f"A panel has at most {_MAX_JUDGES} judges, because every pair is compared, but these are"
+            f" {len(run.workers):,} workers. Use allalike.discover, which has no such limit."
         )
     needs = {} if run.encoding.nominal else {"classes": of_classes}
     if not run.encoding.nominal and not has_scale(run.encoding):
@@ -209,12 +209,12 @@ def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, 
     for kinds, given in needs.items():
         for name in (name for name, value in given.items() if value is not None):
             raise UnsupportedError(
-                f"{name} is for verdicts that are {kinds}, and these are {run.domain.name} labels. Leave it out."
+                f"{name} is for verdicts that are {kinds}, but these are {run.domain.name} labels. Leave it out."
             )
 
 
 def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
-    """Return verdicts whose ratings become means of opinions, unless the user chose another target."""
+    """Return verdicts with the mean as target of ratings, unless the user chose another target."""
     choices = {"target": "mean"}
     if isinstance(answers, Scan):
         return replace(answers, choices={**answers.choices, **choices})
@@ -223,7 +223,7 @@ def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
 
 
 def find_positive(encoding: Encoding) -> Any:
-    """Return the positive one of two classes by its name, such as yes or pass; else None.
+    """Return the positive class of two by its name, such as yes or pass; else None.
 
     >>> import allalike
     >>> [find_positive(allalike.read([("ada", 1, x), ("bob", 1, y)], domain="categorical").encoding)
@@ -244,14 +244,14 @@ class _Judged(NamedTuple):
     unaware: TaskTable
     parts: list[Statistics]
     correlation: Floats | None  # of errors, by gold labels
-    known: Floats  # accuracy of each judge, or its distance to gold labels
+    known: Floats  # accuracy, or mean distance to gold labels, per judge
     tie: int = NO_LABEL
 
 
 def _judge_classes(
     result: Result, read: Reading, asked: HowAsked, quorum: float | None, least: float | None, retain: float
 ) -> _Judged:
-    """Evaluate judges who give classes."""
+    """Evaluate verdicts that are classes."""
     run = result.run
     model = ConfidenceModel.of(run, result.weighing)
     unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
@@ -277,7 +277,7 @@ def _judge_classes(
 def _judge_scores(
     result: Result, read: Reading, asked: HowAsked, quorum: float | None, retain: float, *, by_truth: bool
 ) -> _Judged:
-    """Evaluate judges who give scores."""
+    """Evaluate verdicts that are scores."""
     run, weighing = result.run, result.weighing
     blind, unaware, errors = weighing, result.found, weighing.uncertainty
     if run.n_gold:
@@ -305,7 +305,7 @@ def _judge_scores(
 
 
 def _describe_correction(scores: ScoreVerdicts) -> Statistics:
-    """Return the RMSE of numbers on gold labels before and, held out, after their correction by gold labels."""
+    """Return the RMSE of numbers before and after their correction by gold labels, on held-out gold labels."""
     block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
     gold[block.gold_task] = block.gold_label
     estimate = scores.decide_uncorrected(range(scores.n_judges)).label
@@ -347,7 +347,7 @@ def _describe_rate_and_drift(
     *,
     by_truth: bool,
 ) -> list[Statistics]:
-    """Return kept verdicts, the rate and the drift, from the verdicts without gold labels."""
+    """Return the verdicts to save, the rate and the drift, without gold labels."""
     if not run.encoding.nominal and not has_scale(run.encoding):
         return []
     inferred = find_positive(run.encoding) if positive is None and run.n_gold else None
@@ -360,6 +360,6 @@ def _describe_rate_and_drift(
         kept = keep_verdicts(run, unaware, _MAX_ANSWERS)
         drift = [] if earlier is None else [describe_drift(earlier, kept, run, rate)]
         return [Statistics({}, {"verdicts": kept}), *parts, *drift]
-    if earlier is not None:  # scores are unknown as they were given
-        raise UnsupportedError("baseline compares scores as they were given: leave out bias of the label type.")
+    if earlier is not None:  # the original scores are unknown
+        raise UnsupportedError("baseline compares the original scores. Leave out bias of the label type.")
     return parts

@@ -1,4 +1,4 @@
-"""Messages about a panel, functions of its summary, in the order in which they are read."""
+"""Messages about a panel, from its summary, in reading order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from allalike.panels.summary import (
 from allalike.result.messages import Remark, describe_model, format_ties, name_some, percent, share
 from allalike.result.summary import Summary
 
-TITLES = {  # of tables, in the order in which they are shown
+TITLES = {  # of tables, in the order of the report
     "judges": "Judges",
     "rates": "Rates",
     "ask": "Tasks to label next",
@@ -39,7 +39,7 @@ TITLES = {  # of tables, in the order in which they are shown
     "orders": "Both orders of a pair, and position bias",
     "samples": "Fewer samples",
 }
-_N_LISTED, _N_NAMES = 4, 4  # rows of a table that a message lists, judges that it names
+_N_LISTED, _N_NAMES = 4, 4  # rows of a table, and judges, in a message
 _UNITS = {"error_rate": "error rate", "rmse": "RMSE", "distance": "mean distance"}
 _SHARES = ("agreement", "accuracy")  # changes in points
 _CHANGES = {
@@ -84,7 +84,7 @@ def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Remark]:
     else:
         yield Remark(
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
-            " truth: judges of one model family agree with each other, and have a high confidence."
+            " truth. Judges of one model family agree with each other, so their confidence is high."
         )
 
 
@@ -97,7 +97,7 @@ def _interval(interval: ConfidenceInterval | GroupRate) -> str:
 
 
 def _order_sizes(interval: JudgeInterval) -> tuple[float, float]:
-    """Return the limits without their sign, the smaller first."""
+    """Return the absolute ends of an interval, the smaller first."""
     low, high = sorted((abs(interval.ci_low or 0), abs(interval.ci_high or 0)))
     return low, high
 
@@ -107,7 +107,7 @@ def _list_names(names: Sequence[Any]) -> str:
 
 
 def _more(rows: Sequence[Any], what: str, table: str) -> Iterator[Remark]:
-    """Yield a message about rows that are not listed."""
+    """Yield the number of rows that are not listed."""
     if len(rows) > _N_LISTED:
         yield Remark(f"- and {count(len(rows) - _N_LISTED, what)} (see the table {table})")
 
@@ -132,15 +132,15 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     elif confidence is not None and not panel.is_scored:
         yield Remark(f"Expected accuracy: {percent(confidence.mean)}.")
     if summary.abstained is not None:
-        yield Remark(f"{summary.abstained:,} tasks are left out: confidence below {summary.min_confidence:g}.")
+        yield Remark(f"{summary.abstained:,} tasks have no label: confidence below {summary.min_confidence:g}.")
 
 
 def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: float) -> Remark:
-    """Compare the panel, without gold labels and with those of other tasks, with the unweighted panel."""
+    """Compare the panel with the unweighted panel on tasks with gold labels."""
     if panel.is_scored:
         root = math.sqrt if panel.error_unit == "rmse" else float
         return Remark(
-            f"{_UNITS[panel.error_unit]} on {tasks} with gold labels, without knowing them: {root(error):.3g}."
+            f"{_UNITS[panel.error_unit]} on {tasks} with gold labels, without using them: {root(error):.3g}."
             f" Unweighted {root(unweighted):.3g}, between two tasks {panel.guess_error:.3g}."
         )
     accuracy, others = percent(1 - error), f"majority vote {percent(1 - unweighted)}"
@@ -165,13 +165,13 @@ def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
     positive, powered = " or ".join(map(str, rate.positive)), rate.prediction_powered
     if rate.estimate is None:
         yield Remark(
-            f"Rate: the panel calls {_percents(rate.apparent)} of the tasks {positive}. Gold labels correct this"
-            " (gold=): begin with the tasks in the table ask."
+            f"Rate: the panel calls {_percents(rate.apparent)} of the tasks {positive}. To correct this, collect gold"
+            " labels (gold=), beginning with the tasks in the table ask."
         )
     else:
         yield Remark(
             f"Rate, corrected by {count(rate.known, 'gold label')}: {_percents(rate.estimate)} of the tasks are"
-            f" {positive} (95 % confidence interval {_interval(rate)}). The panel calls {_percents(rate.apparent)} so,"
+            f" {positive} (95 % confidence interval {_interval(rate)}). The panel reports {_percents(rate.apparent)},"
             f" with sensitivity {_percents(rate.sensitivity)} and specificity {_percents(rate.specificity)}.",
             *(("positive", rate.positive[0]) if rate.inferred else ()),
         )
@@ -181,9 +181,9 @@ def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
             " labels are a random sample of all tasks."
         )
     if rate.drawn == "truth" and rate.misfit:
-        yield Remark("The panel errs here in another way than on the gold labels: collect gold labels of this run.")
+        yield Remark("The errors of the panel differ from those on the gold labels. Collect gold labels for this run.")
     for row in (rate.groups or ())[:_N_LISTED]:
-        what = f"called so {_percents(row.apparent)} of the time; too few gold labels for a rate"
+        what = f"{_percents(row.apparent)} by the panel; too few gold labels for a rate"
         if row.rate is not None:
             what = f"{_percents(row.rate)} ({_interval(row)}), {count(row.tasks, 'task')}"
         yield Remark(f"- {rate.by} {row.group or '(none)'}: {what}", names=[row.group])
@@ -194,7 +194,7 @@ def _describe_drift(drift: Drift) -> Iterator[Remark]:
     who = drift.drifted
     what = f"{_list_names(who)} changed" if who else "no judge changed beyond chance"
     if not drift.tests:
-        what = "no test without tasks in both, three judges in both, or gold labels of both"
+        what = "nothing to compare: tasks in both, three judges in both, or gold labels in both are needed"
     both = f"{count(drift.judges, 'judge')} and {count(drift.shared_tasks, 'task')} in both"
     yield Remark(f"Since {drift.baseline} ({both}): {what}.", names=[*who, drift.baseline])
     for row in drift.named[:_N_LISTED]:
@@ -206,7 +206,7 @@ def _describe_drift(drift: Drift) -> Iterator[Remark]:
     rate = drift.rate
     if rate is not None and rate.other_positive is not None:
         positive = " or ".join(map(str, rate.other_positive))
-        yield Remark(f"The earlier rate is that of {positive}, and cannot be compared with this one.")
+        yield Remark(f"The earlier rate is for {positive}, and cannot be compared with this one.")
     if rate is not None and rate.difference is not None and rate.difference.estimate is not None:
         change, low, high = (100 * (each or 0) for each in msgspec.structs.astuple(rate.difference))
         before, now = (_percents(each.estimate if each else None) for each in (rate.before, rate.now))
@@ -230,7 +230,7 @@ def describe_change(row: JudgeChange) -> str:
 
 def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Iterator[Remark]:
     if outcomes.tie is not None:
-        yield Remark(f"{outcomes.tie!r} is a tie, the verdict on {count(outcomes.ties, 'task')} (tie= names another).")
+        yield Remark(f"{outcomes.tie!r} means a tie: {count(outcomes.ties, 'task')} (name another label with tie=).")
     if outcomes.below_quorum:
         yield Remark(
             f"Inconclusive: fewer than {outcomes.quorum:g} effective answers on {count(outcomes.below_quorum, 'task')}."
@@ -238,7 +238,7 @@ def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Ite
     if outcomes.undecided:
         yield Remark(f"Inconclusive: every judge contradicts itself on {count(outcomes.undecided, 'task')}.")
     if names := outcomes.undecided_judges:
-        yield Remark(f"Without a verdict, undecided on every task: {_list_names(names)}.", names=names)
+        yield Remark(f"Undecided on every task, so without a verdict: {_list_names(names)}.", names=names)
     if unread.verdicts:
         first = unread.named[:1]
         most = "".join(f", most by {each.judge} ({each.unreadable:,} of {each.asked:,})" for each in first)
@@ -251,20 +251,21 @@ def _describe_orders(orders: OrderCounts) -> Iterator[Remark]:
     if orders.pairs:
         same = percent(orders.same / orders.pairs)
         yield Remark(
-            f"Both orders: the same verdict on {same} of {count(orders.pairs, 'pair')}; the others count as a tie, or"
-            " not at all."
+            f"Both orders: the same verdict on {same} of {count(orders.pairs, 'pair')}. The others count as a tie, or"
+            " are excluded."
         )
     if orders.one_order:
-        yield Remark(f"{count(orders.one_order, 'verdict')} in one order only may have a position bias.")
+        yield Remark(f"{count(orders.one_order, 'verdict')} in only one order may have a position bias.")
     if orders.verdicts_name == "places":
-        yield Remark(f"Verdicts name places: labels are those of the order {orders.first_order!r}.")
+        yield Remark(f"Verdicts name places: labels refer to the order {orders.first_order!r}.")
     if orders.known and not orders.biased:
-        yield Remark("Position bias: no judge.")
+        yield Remark("Position bias: none detected.")
     for first in orders.biased[:1]:
         place, (low, high) = "first" if (first.bias or 0) > 0 else "second", _order_sizes(first)
         yield Remark(
-            f"Position bias: {count(len(orders.biased), 'judge')}, most {first.judge}, which prefers the {place} place"
-            f" in {percent(0.5 + abs(first.bias or 0))} of verdicts ({50 + 100 * low:.0f} to {50 + 100 * high:.0f} %).",
+            f"Position bias: {count(len(orders.biased), 'judge')}. The strongest is {first.judge}: the {place} place"
+            f" wins {percent(0.5 + abs(first.bias or 0))} of verdicts"
+            f" ({50 + 100 * low:.0f} to {50 + 100 * high:.0f} %).",
             names=[first.judge],
         )
 
@@ -272,8 +273,8 @@ def _describe_orders(orders: OrderCounts) -> Iterator[Remark]:
 def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Remark]:
     least, kind = samples.least_steady, "correlation" if is_scored else "probability of equal labels"
     yield Remark(
-        f"Samples: two of one judge on a task have a {kind} of {samples.steadiness or 0:.2f}; {least.judge} is the"
-        f" least steady, {least.steadiness or 0:.2f} ({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})."
+        f"Samples: two by the same judge on a task have a {kind} of {samples.steadiness or 0:.2f}. {least.judge} is the"
+        f" least steady, with {least.steadiness or 0:.2f} ({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})."
         f" {samples.enough:,} of {samples.most:,} samples per judge suffice for {100 * samples.retain:g} % of the"
         " worth.",
         names=[least.judge],
@@ -290,7 +291,7 @@ def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
     for each in offsets[:1]:
         low, high = _order_sizes(each)
         way = "higher" if (each.offset or 0) > 0 else "lower"
-        more = f"; {len(offsets) - 1:,} more have one" if len(offsets) > 1 else ""
+        more = f"; {len(offsets) - 1:,} more judges have offsets" if len(offsets) > 1 else ""
         yield Remark(
             f"Offsets: {each.judge} scores {abs(each.offset or 0):.3g} {way} than the others ({low:.3g} to"
             f" {high:.3g}){more}.",
@@ -303,9 +304,9 @@ def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Ite
         why = "no task is confident enough" if pairs.compared else f"too few judges ({n_judges:,}), or other labels"
         yield Remark(f"Correlated errors: not tested ({why}).")
         return
-    where = f"on {count(pairs.tasks, 'task')}" + ("" if is_scored else " whose truth is known or confident")
+    where = f"on {count(pairs.tasks, 'task')}" + ("" if is_scored else " with a gold label or a confident verdict")
     if not pairs.found:
-        yield Remark(f"Correlated errors: no pair of {pairs.compared:,} beyond the others, {where}.")
+        yield Remark(f"Correlated errors: none of {pairs.compared:,} pairs, {where}.")
         return
     first = pairs.named[0]
     what = f"{first.same_wrong} wrong labels in common, {first.expected or 0:.3g} expected"
@@ -313,7 +314,7 @@ def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Ite
         limits = f"{first.ci_low or 0:.2f} to {first.ci_high or 0:.2f}"
         what = f"a correlation {first.correlation:.2f} above that of other pairs ({limits})"
     yield Remark(
-        f"Correlated errors: {pairs.found:,} of {pairs.compared:,} pairs, {where}. First {first.judge} and"
+        f"Correlated errors: {pairs.found:,} of {pairs.compared:,} pairs, {where}. The strongest: {first.judge} and"
         f" {first.other}: {what}.",
         names=[first.judge, first.other],
     )
@@ -326,14 +327,14 @@ def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
     effective, ceiling = panel.effective_judges, panel.ceiling
     if effective.all is not None:
         named = [each for each in (effective.most, effective.least) if each is not None]
-        who = f"; {named[0]} adds most, {named[1]} least" if named else ""
+        who = f"; {named[0]} adds the most, {named[1]} the least" if named else ""
         yield Remark(
             f"Effective number of judges, by gold labels: {effective.all:.2g} of {n_judges:,}{who}.", names=named
         )
     if ceiling.missed:
         yield Remark(
             f"Ceiling: no judge gave {ceiling.missed:,} of {ceiling.known:,} gold labels"
-            f" ({share(ceiling.missed, ceiling.known)}), so no panel of them does."
+            f" ({share(ceiling.missed, ceiling.known)}), so no panel of these judges can."
         )
 
 
@@ -341,13 +342,13 @@ def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
     few, cost = panel.smallest, panel.cost
     what = f"Smallest panel that retains {100 * few.retain:g} %"
     if few.size == n_judges:
-        yield Remark(f"{what}: all of them.")
+        yield Remark(f"{what}: all judges.")
     else:
         low, high = (100 * (each or 0.0) for each in few.lost)
         held_out = f"lose {low:.1f} to {high:.1f} points of {'' if panel.by_gold else 'expected '}accuracy"
         if panel.is_scored:
             to = "the whole panel" if panel.error is None else f"the truth (all: {panel.error:.3g})"
-            held_out = f"have a {_UNITS[panel.error_unit]} of {few.error or 0:.3g} to {to}"
+            held_out = f"have a {_UNITS[panel.error_unit]} of {few.error or 0:.3g} from {to}"
         yield Remark(
             f"{what}: {few.size:,} of {n_judges:,}: {_list_names(few.members)}. On held-out tasks, such panels"
             f" {held_out}.",
@@ -375,7 +376,7 @@ def _describe_annotators(test: AnnotatorTest) -> Iterator[Remark]:
     passed, first = [model.model for model in test.models if model.passes], test.models[0]
     yield Remark(
         f"Alternative annotator test: {_list_names(passed) or 'no model'} may replace the {test.humans:,} humans"
-        f" (epsilon {test.epsilon:g}). First {first.model}: winning rate {first.winning_rate:.2f} (0.5 needed), average"
+        f" (epsilon {test.epsilon:g}). Best: {first.model}, winning rate {first.winning_rate:.2f} (0.5 needed), average"
         f" advantage probability {first.advantage_probability:.2f}.",
         names=[*passed, first.model],
     )

@@ -1,4 +1,4 @@
-"""The panel of judges: its verdicts, tables and summary."""
+"""Result of a panel: verdicts, tables and summary."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LIMITS = ("ci_low", "ci_high")
 
 
 def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values | Array]:
-    """Return columns as those of a table to be saved; texts and other objects become columns of Arrow."""
+    """Return the columns of a table to save; texts and other objects become Arrow columns."""
     listed: dict[str, Values | Array] = {}
     for name, column in columns.items():
         values = column if isinstance(column, Values) else np.asarray(column)
@@ -50,17 +50,17 @@ def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values 
 class Panel(Framed[Frame]):
     """The verdicts of a panel of judges, and statistics of the judges.
 
-    Agreement cannot show everything: errors that all judges share look like truth, and judges of one model family agree
-    with each other. Gold labels (``gold``) show both.
+    Agreement has limitations. Errors that all judges share look like the truth, and judges of one model family agree
+    with each other. Gold labels (``gold``) reveal both.
 
     Parameters
     ----------
     result
-        The truths and workers, as `allalike.discover` finds them.
+        Labels and workers, as `allalike.discover` returns them.
     parts
-        Statistics of the judges: facts of the summary, tables, and columns of the table of judges.
+        Statistics of the judges: facts of the summary, tables, and columns of the judge table.
     undecided, unreadable
-        The tasks on which every judge contradicts itself, and those of which no verdict can be read.
+        Tasks on which every judge contradicts itself, and tasks without a readable verdict.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyzyx", "bob": "xxyyzxyyyx", "eve": "xyyyzxxzyx", "kim": "yzxxzyyxyy"}
@@ -79,16 +79,16 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables beside those of truths and judges, by name."""
+        """All tables except those of tasks and judges, by name."""
         return {name: table for part in self.parts for name, table in part.tables.items()}
 
     @property
     def run(self) -> Run:  # type: ignore[override]
-        """The answers, where they are."""
+        """The answers."""
         return self.result.run
 
     def tables_as(self, frame: str) -> Any:
-        """Return the same with tables of another kind of frame: pandas, polars, arrow or datasets."""
+        """Return the panel with tables of another type: pandas, polars, arrow or datasets."""
         return replace(self, result=self.result.tables_as(frame))
 
     def __repr__(self) -> str:
@@ -108,34 +108,34 @@ class Panel(Framed[Frame]):
     def truth(self) -> Frame:
         """One row per task: task, label, verdict, confidence, answers, unweighted, changed.
 
-        The ``verdict`` is a class or a score, a tie, inconclusive or unreadable; the last two have no label.
+        The ``verdict`` is class, score, tie, inconclusive or unreadable. The last two have no label.
         """
         truth = self._silent_truths()
-        return self.result.truth if truth is None else self._dress(truth)
+        return self.result.truth if truth is None else self._to_frame(truth)
 
     @cached_property
     def judges(self) -> Frame:
         """One row per judge: answers, error with interval, weight, copy group, error on gold labels, price and cost.
 
-        The error is ``error_rate`` of classes, ``rmse`` of squared distances, else ``mean_error``.
-        ``shared_error_group`` numbers the groups that pairs with correlated errors connect, ``in_smallest_panel`` marks
-        the members of the smallest panel, and ``added_effective_judges`` is the judge's part of the effective number.
+        The error is ``error_rate`` for classes, ``rmse`` for squared distances, else ``mean_error``.
+        ``shared_error_group`` numbers the groups with correlated errors. ``in_smallest_panel`` marks the smallest
+        panel. ``added_effective_judges`` is the judge's contribution to the effective number of judges.
         """
-        return self._dress(self._judges)
+        return self._to_frame(self._judges)
 
     @cached_property
     def pairs(self) -> Frame:
-        """One row per pair of judges, the most improbable first: shared wrong labels, or correlation of errors."""
+        """One row per pair of judges, the smallest p-value first: shared wrong labels, or correlation of errors."""
         return self._frame("pairs")
 
     @cached_property
     def sizes(self) -> Frame:
-        """One row per size of a panel: its best judges, its worth on tasks that did not choose it, and its cost."""
+        """One row per panel size: the best judges, their worth on held-out tasks, and their cost."""
         return self._frame("sizes")
 
     @cached_property
     def coverage(self) -> Frame:
-        """One row per confidence level: the share of tasks that reach it, their expected and measured accuracy.
+        """One row per confidence level: share of tasks above it, expected accuracy and measured accuracy.
 
         It is empty for labels other than classes.
         """
@@ -143,57 +143,57 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def rates(self) -> Frame:
-        """One row for all tasks and one per group: the rate of positive tasks with its interval."""
+        """One row for all tasks and one per group: rate of positive tasks with its interval."""
         return self._frame("rates")
 
     @cached_property
     def ask(self) -> Frame:
-        """One row per task to label next, for a narrower interval of the rate; empty if there is none."""
+        """One row per task to label next, to narrow the interval of the rate; empty if there is none."""
         return self._frame("ask")
 
     @cached_property
     def drift(self) -> Frame:
-        """One row per test of a judge since an earlier panel, the most improbable first; empty without such a panel."""
+        """One row per test for a changed judge, the smallest p-value first; empty without an earlier panel."""
         return self._frame("drift")
 
     @cached_property
     def orders(self) -> Frame:
-        """One row per judge: the share of pairs with the same verdict in both orders, and the position bias."""
+        """One row per judge: share of pairs with the same verdict in both orders, and position bias."""
         return self._frame("orders", "order")
 
     @cached_property
     def samples(self) -> Frame:
-        """One row per number of samples: accuracy or RMSE of the panel, and the share of its worth that is retained."""
+        """One row per number of samples: accuracy or RMSE of the panel, and share of its worth that is retained."""
         return self._frame("samples", "sample")
 
     @cached_property
     def annotators(self) -> Frame:
-        """One row per model and human of the alternative annotator test: how often each wins, and the p-value."""
+        """One row per model and human of the alternative annotator test: winning shares and p-value."""
         return self._frame("annotators", "humans")
 
     def _frame(self, name: str, option: str = "") -> Frame:
         if option and name not in self.tables:
-            raise UnsupportedError(f"Nothing is known about {name}. Name them with {option}= of allalike.jury.")
-        return self._dress(list_columns(self.tables.get(name, {})))
+            raise UnsupportedError(f"The panel has no table of {name}. Run allalike.jury with {option}=.")
+        return self._to_frame(list_columns(self.tables.get(name, {})))
 
     @property
     def smallest(self) -> list[Any]:
-        """The judges of the smallest panel that retains nearly all of the worth."""
+        """Judges of the smallest panel that retains nearly all of the worth."""
         return list(self.panel_summary.smallest.members)
 
     @cached_property
     def panel_summary(self) -> PanelSummary:
-        """The facts of the panel, with six digits of each number; unknown is None."""
+        """The panel's part of the summary, with numbers of six digits; None if unknown."""
         return make_summary({name: fact for part in self.parts for name, fact in part.facts.items()})
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The same and the summary of the result, as JSON can hold it."""
+        """The summary of the result and the panel, for JSON."""
         return {**self.result.summary, "panel": to_json(self.panel_summary)}
 
     @property
     def messages(self) -> list[Remark]:
-        """All messages about the panel, in the order of reading."""
+        """All messages about the panel, in reading order."""
         return list(describe_panel(self.panel_summary, Summary.from_dict(self.result.summary)))
 
     def save(
@@ -205,12 +205,12 @@ class Panel(Framed[Frame]):
         report: bool = False,
         safe_csv: bool = False,
     ) -> list[Path]:
-        """Write the files of the result and the tables of the panel into a folder, whole or not at all.
+        """Write the files of the result and the tables of the panel into a folder, atomically; return the paths.
 
         Parameters
         ----------
         folder, format, overwrite, report, safe_csv
-            As `Result.save` has them.
+            As in `Result.save`.
 
         >>> import allalike, tempfile
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -225,12 +225,12 @@ class Panel(Framed[Frame]):
         return save_result(self.result, folder, SavedAs(format, report=report, safe_csv=safe_csv), **more)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
-        """Write the page of `Result.report` with a part on the panel: messages, a picture, and its tables.
+        """Write the page of `Result.report` with a part on the panel: messages, a chart and tables.
 
         Parameters
         ----------
         path, overwrite
-            As `Result.report` has them.
+            As in `Result.report`.
 
         >>> import allalike, tempfile
         >>> panel = allalike.jury([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -241,7 +241,7 @@ class Panel(Framed[Frame]):
         return write_page(self._material(), path, inputs=self.result.inputs, overwrite=overwrite)
 
     def _material(self) -> Material:
-        """Return what a report is made of."""
+        """Return the data for a report."""
         tables = self._tables
         titled = {name: (title, tables[name]) for name, title in TITLES.items() if name in tables}
         return Material(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
@@ -281,7 +281,7 @@ class Panel(Framed[Frame]):
 
 
 def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Array) -> Values | Array:
-    """Append values, or nothing in so many rows, to a column of the same type if they fit, and sort it."""
+    """Append values, or ``n`` empty cells, to a column of the same type if possible, and sort it."""
     import pyarrow as pa
 
     if isinstance(column, Values):

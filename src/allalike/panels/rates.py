@@ -1,31 +1,31 @@
-"""Rates and means: the share of tasks that are truly positive, and the mean score, from verdicts and some gold labels.
+"""Rates of positive tasks, and mean scores, from verdicts and gold labels.
 
-A panel calls a share p of the tasks positive, and errs. Three estimators correct it.
+A panel calls a share p of the tasks positive, with errors. Three estimators correct this share.
 
-**Double sampling** (Tenenbein 1970). Gold labels show which share of the tasks called positive is so, g1, and which of
-the others, g0. The rate is ``p g1 + (1 - p) g0``. It needs a random sample of gold labels, of all tasks or of those
-with one verdict. The 95 % interval is that of Bayes, with Kerman's (2011) neutral prior, Beta(1/3, 1/3), for each of
+**Double sampling** (Tenenbein 1970). Gold labels yield the share of positive tasks among those called positive, g1, and
+among the others, g0. The rate is ``p g1 + (1 - p) g0``. It needs gold labels on a random sample of all tasks, or of the
+tasks with each verdict. The 95 % interval is Bayesian, with Kerman's (2011) neutral prior, Beta(1/3, 1/3), for each of
 the three shares.
 
-**Prediction-powered inference** (PPI++; Angelopoulos, Duchi and Zrnic 2023) for any prediction f, such as the panel's
-confidence or score. With n gold labels y and N other tasks, the mean of y is estimated by ::
+**Prediction-powered inference** (PPI++; Angelopoulos, Duchi and Zrnic 2023) works for any prediction f, such as the
+panel's confidence or score. With n gold labels y and N other tasks, the mean of y is estimated by ::
 
     mean(y) + lambda (mean of f on the others - mean of f on the n),   lambda = cov(y, f) / ((1 + n / N) var(f)),
 
-with the variance ``var(y - lambda f) / n + lambda^2 var(f) / N``, and Student's t for few gold labels. Whatever f is,
-the interval is valid, and for large n not wider than without f. It needs a random sample of all tasks.
+with the variance ``var(y - lambda f) / n + lambda^2 var(f) / N``, and Student's t for few gold labels. The interval is
+valid for every f, and for large n at most as wide as without f. It needs a random sample of all tasks.
 
-**Rogan and Gladen** (1978). Gold labels show how often positive tasks are called so, the sensitivity, and how often
-others are not, the specificity. The rate is ``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the
-interval of Lang and Reiczigel (2014). It holds also for gold labels that were selected by their labels, or that come
-from other tasks with another rate. If the panel hardly separates positive tasks from others, the interval is 0 to 1. If
-the whole interval lies outside of 0 and 1, the panel errs here in another way than on gold labels (a misfit).
+**Rogan and Gladen** (1978). Gold labels yield the sensitivity and the specificity of the panel. The rate is
+``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the interval of Lang and Reiczigel (2014). It is also
+valid for gold labels that were selected by their labels, or that come from other tasks with another rate. If the panel
+barely separates positive from negative tasks, the interval is 0 to 1. If the whole interval is outside of 0 to 1, the
+errors of the panel differ from those on the gold labels (a misfit).
 
-**Groups.** A group with twenty gold labels of its own has a rate from these. Any other has one by the errors of the
-panel on all tasks (Rogan and Gladen). It has none if these errors differ between groups (chi-squared test, at 1 %).
+**Groups.** The rate of a group with at least twenty gold labels is estimated from them. Other groups use the errors of
+the panel on all tasks (Rogan and Gladen). They have no rate if errors differ between groups (chi-squared test, 1 %).
 
-**Further gold labels** narrow the interval most if their numbers among tasks called positive and among others are in
-proportion to the share of these tasks times the standard deviation of their labels (Neyman 1934).
+**Further gold labels** are split between tasks called positive and negative by Neyman (1934) allocation: in proportion
+to the number of tasks times the standard deviation of their labels. This narrows the interval most.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ from allalike.panels.verdicts import NORMAL, Marks, Statistics, divide
 NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
 _LIMITS = (0.025, 0.975)
-_DRAWS = 20_000  # after which limits are known to 1 % of their width
-_SIGNIFICANCE = 0.01  # of a difference in errors between groups
+_DRAWS = 20_000  # for intervals that are accurate to 1 % of their width
+_SIGNIFICANCE = 0.01  # level of the test for different errors between groups
 _FURTHER = 50  # gold labels to collect next
-_MIN_OWN = 20  # gold labels of a group that suffice for its rate, or of all tasks for a mean
+_MIN_OWN = 20  # minimum number of gold labels for the rate of a group, or for a mean
 _MAX_LISTED = 10  # labels in a message
 _BOUND = re.compile(r"([<>]=?)\s*([-+.\d]+)")
 _COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
@@ -72,7 +72,7 @@ class Estimate(NamedTuple):
 
     @property
     def fact(self) -> ConfidenceInterval:
-        """The same as a fact of the summary."""
+        """The estimate as a fact of the summary."""
         return ConfidenceInterval(**self._asdict())
 
 
@@ -80,7 +80,7 @@ UNKNOWN = Estimate(math.nan, math.nan, math.nan)
 
 
 class Counts(NamedTuple):
-    """Number of tasks, gold labels and positive gold labels, of the tasks called negative and called positive.
+    """Number of tasks, gold labels and positive gold labels, among tasks called negative and tasks called positive.
 
     >>> counts = Counts.of(np.array([1, 1, 0, 0]), np.array([1.0, 0.0, np.nan, 0.0]))
     >>> counts.tasks, counts.known, counts.positive, counts.apparent
@@ -99,17 +99,17 @@ class Counts(NamedTuple):
 
     @property
     def apparent(self) -> float:
-        """The share that the panel calls positive."""
+        """Share of tasks that the panel calls positive."""
         return float(self.tasks[POSITIVE] / self.tasks.sum())
 
     @property
     def truly(self) -> Floats:
-        """The number of gold labels that are negative, and positive."""
+        """Number of negative and of positive gold labels."""
         return np.array([(self.known - self.positive).sum(), self.positive.sum()])
 
     @property
     def called_right(self) -> Floats:
-        """The number of gold labels that the panel calls rightly negative, and positive."""
+        """Number of true negatives and of true positives among gold labels."""
         return np.array([self.known[NEGATIVE] - self.positive[NEGATIVE], self.positive[POSITIVE]])
 
     @property
@@ -119,7 +119,7 @@ class Counts(NamedTuple):
 
 
 def estimate_rate(counts: Counts) -> Estimate:
-    """Estimate the rate by double sampling.
+    """Estimate the rate of positive tasks by double sampling.
 
     >>> perfect = Counts(np.array([50.0, 150.0]), np.array([10.0, 30.0]), np.array([0.0, 30.0]))
     >>> [round(each, 2) for each in estimate_rate(perfect)]
@@ -137,7 +137,7 @@ def estimate_rate(counts: Counts) -> Estimate:
 
 
 def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
-    """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; return lambda as well.
+    """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; also return lambda.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
@@ -163,10 +163,10 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
 
 
 def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
-    """Correct the share called positive, of some tasks or of those without gold labels, by sensitivity and specificity.
+    """Correct the share called positive by sensitivity and specificity; also return whether there is a misfit.
 
-    Return also whether no rate explains that share if the panel errs as on gold labels. Two more gold labels of each
-    kind are added, half of them right.
+    The share is that of ``tasks``, by default those without gold labels. The interval adds two gold labels of each
+    kind, half of them right.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
     >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
@@ -200,7 +200,7 @@ def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate,
 
 
 def have_equal_errors(parts: Sequence[Counts]) -> bool:
-    """Return whether groups may have one specificity and one sensitivity (chi-squared tests, with Bonferroni).
+    """Return whether groups have the same specificity and sensitivity, by chi-squared tests (Bonferroni).
 
     >>> good = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([5.0, 45.0]))
     >>> poor = Counts(np.array([500.0, 500.0]), np.array([50.0, 50.0]), np.array([20.0, 30.0]))
@@ -218,7 +218,7 @@ def have_equal_errors(parts: Sequence[Counts]) -> bool:
 
 
 def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
-    """Return how many further gold labels to collect, of tasks called negative and of those called positive.
+    """Return the number of further gold labels to collect among tasks called negative and tasks called positive.
 
     >>> allot_gold(Counts(np.array([1e4, 3e4]), np.array([25.0, 75.0]), np.array([5.0, 70.0])))
     array([17, 33])
@@ -229,7 +229,7 @@ def allot_gold(counts: Counts, number: int = _FURTHER) -> npt.NDArray[np.int64]:
 
 
 def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Array], Array]:
-    """Return the function that marks positive labels, as codes: some classes or levels, or numbers within bounds.
+    """Return a function that marks positive labels: classes or levels by code, or numbers within bounds.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 1, 2.5), ("bob", 1, 4.0)], domain="real")
@@ -252,17 +252,19 @@ def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Ar
             raise OptionError(f"positive is {each!r}, but {what}.") from None
         if names and bound is None and each not in names:
             listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
-            raise UnknownNameError(f"No verdict is {each!r}.{did_you_mean(each, names)} The verdicts are: {listed}.")
+            raise UnknownNameError(
+                f"positive is {each!r}, which is not a verdict.{did_you_mean(each, names)} Verdicts: {listed}."
+            )
         chosen |= {names.index(each)} if names and bound is None else set()
     if len(chosen) == len(names) > 1:
-        raise OptionError(f"positive names every label, {', '.join(names)}, so that the rate is 1. Leave some out.")
+        raise OptionError(f"positive names every label, {', '.join(names)}, so the rate is 1. Leave out at least one.")
     if has_numbers:
         return lambda labels: np.asarray(np.any([compare(labels, bound) for compare, bound in tests], axis=0))
     return lambda labels: np.isin(labels, [*chosen])
 
 
 def find_gold(run: Run) -> Floats:
-    """Return, per task, its gold label as a number or a code, or NaN."""
+    """Return the gold label of each task as a number or a code; NaN if there is none."""
     return np.asarray(run.collect(partial(_mark_gold, kernels=run.kernels))["truth"], np.float64)
 
 
@@ -282,9 +284,9 @@ def describe_rate(
     by_truth: bool,
     inferred: bool,
 ) -> tuple[Statistics, Rate]:
-    """Return the rate of all tasks and of each group, the errors of the panel, and further gold labels to collect.
+    """Estimate the rate of all tasks and of each group, and list further gold labels to collect.
 
-    ``verdicts`` are those without gold labels; ``by_truth`` is true if gold labels were selected by their labels.
+    ``verdicts`` do not use gold labels. ``by_truth`` is true if gold labels were selected by their labels.
     """
     is_positive, piece, gold = choose_positive(run.encoding, positive), verdicts.joined(), find_gold(run)
     verdict, known = np.asarray(is_positive(piece.found["label"])).astype(np.intp), ~np.isnan(gold)
@@ -327,7 +329,7 @@ def describe_rate(
 def list_further(
     tasks: Values, verdict: npt.NDArray[np.intp], known: Marks, numbers: npt.NDArray[np.int64]
 ) -> pd.DataFrame:
-    """List so many tasks called negative and called positive to label next, at random among those."""
+    """List random tasks to label next: the given numbers of those called negative and called positive."""
     ask, order = [], mix(tasks.hashes())
     for called, number in enumerate(numbers):
         places = np.flatnonzero((verdict == called) & ~known)
@@ -337,7 +339,7 @@ def list_further(
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
-    """Return the rate of each group, by its own gold labels or, if errors are equal, by those of all tasks."""
+    """Estimate the rate of each group, from its own gold labels or, if errors are equal, from all gold labels."""
     parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
     counts, are_equal, rows = Counts.of(verdict, truth), have_equal_errors(list(parts.values())), []
     for name, part in parts.items():
@@ -354,7 +356,7 @@ def _list_row(group: str, counts: Counts, rate: Estimate, source: str = "own") -
 
 
 def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
-    """Return the mean of all labels that are numbers, by PPI++, and by gold labels alone; nothing if these are few."""
+    """Estimate the mean of numeric labels by PPI++, and from gold labels alone; empty with too few gold labels."""
     truth, label = find_gold(run), np.asarray(verdicts.joined().found["label"], np.float64)
     known, there = ~np.isnan(truth), ~np.isnan(label)
     if (known & there).sum() < _MIN_OWN:

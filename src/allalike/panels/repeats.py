@@ -1,23 +1,22 @@
-"""Repeated verdicts: position bias and steadiness of judges, and the number of samples that suffices.
+"""Repeated verdicts: position bias and steadiness of judges, and the sufficient number of samples.
 
-**Position bias** is the probability that a judge prefers what is shown first, less 1/2, over both orders of the same
-pairs. With d_t the share of first places among its verdicts on t, less 1/2, it is the mean of d_t. Its interval is that
-of Bonett and Price (2012), which adds one pair of either kind, with 1/m of its square where m samples are in each
-order; its p-value is that of an exact sign test of the pairs with the first place twice against those with the second
-twice, multiplied by the number of judges (Bonferroni).
+**Position bias** is the probability that a judge prefers the first answer, minus 1/2, over both orders of a pair. It is
+estimated by the mean of d_t, the share of first places among the verdicts on pair t, minus 1/2. The interval is Bonett
+and Price's (2012), which adds one pair of either kind (with m samples per order, 1/m of its square). The p-value is an
+exact sign test of the pairs with the first place twice against those with the second place twice, multiplied by the
+number of judges (Bonferroni).
 
-**Steadiness of classes** is the probability that two samples of a judge on one task (and in one order) are the same. If
-n_l of its m samples on it are l, s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) has this probability as its mean. The
-interval is that of Wilson, for as many independent answers as have its variance over tasks (Kish 1965), and fewer where
-few tasks determine the variance (Korn and Graubard 1998). **Fewer samples**: k of the m samples are drawn twenty times,
-and the panel votes with its weights.
+**Steadiness of classes** is the probability that two samples by a judge on one task (and in one order) are equal. If
+n_l of its m samples are l, it is the mean of s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) over tasks t. The Wilson
+interval uses the effective number of independent answers (Kish 1965), reduced if few tasks determine the variance (Korn
+and Graubard 1998). For **fewer samples**, k of the m samples are drawn twenty times, and the panel votes with its
+weights.
 
-**Steadiness of scores** is the intraclass correlation of two samples of a judge on the same task (Shrout and Fleiss
-1979, case 1), (B - W) / (B + (m - 1) W) with the mean squares B between and W within tasks and m samples per task. With
-k samples instead of m, the verdict of a panel in which judges have the weights w varies by the sum of
-w^2 W (1/k - 1/m) more.
+**Steadiness of scores** is the intraclass correlation of two samples by a judge on the same task (Shrout and Fleiss
+1979, case 1): (B - W) / (B + (m - 1) W) with mean squares B between and W within tasks, and m samples per task. With k
+samples instead of m, the variance of the panel's verdict grows by the sum of w^2 W (1/k - 1/m) over judges of weight w.
 
-An error that all samples of a judge share is not seen: a steady judge may be wrong steadily.
+Steadiness does not detect errors that all samples of a judge share.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ _EQUAL = 1e-9
 _MAX_BIAS = 0.5
 
 
-# Both orders of a pair.
+# Orders.
 
 
 def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
-    """Return, per judge, the share of pairs with the same verdict in both orders, and its position bias.
+    """Return, per judge, the share of pairs with the same verdict in both orders, and the position bias.
 
-    Labels name the same answer in both orders, and the one that the first label names was shown first in the first.
+    Labels name the same answer in both orders. The first label names the answer that is shown first in the first order.
     """
     from scipy.stats import binom
 
@@ -88,7 +87,7 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
 
 
 def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
-    """Return the mean of d_t and its interval, in which there is one pair more for each place."""
+    """Return the mean of d_t and its interval, which adds one pair for each place."""
     rows, judges = verdicts.rows, range(len(verdicts.judges))
     shown_first = np.where(rows["order"] == 0, *sides)
     share = np.where(rows["label"] == verdicts.tie, 0.5, rows["label"] == shown_first)
@@ -105,7 +104,7 @@ def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
 
 
 def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order: str, judges: Values) -> Statistics:
-    """Return a row per judge, and the judges with a position bias, the strongest first."""
+    """Compare orders per judge, and list the judges with a position bias, the strongest first."""
     orders = compare_orders(verdicts)
     biased = orders[orders["p_value"] < _SIGNIFICANT].sort_values(
         "position_bias", key=abs, ascending=False, kind="stable"
@@ -129,18 +128,18 @@ def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order:
     return Statistics({"orders": facts}, {"orders": orders}, columns)
 
 
-# Samples. Steadiness is a frame with a row per judge: tasks with several samples, value, interval.
+# Samples. Steadiness is a table with a row per judge: tasks with several samples, value, interval.
 
 
 def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
-    """Return, per judge, the probability that two samples on a task are the same."""
+    """Return, per judge, the probability that two samples on a task are equal."""
     from scipy.stats import t
 
     rows, cell = verdicts.rows, ["task", "judge", "order"]
     counts = rows.groupby([*cell, "label"]).size()
     m = counts.groupby(cell).sum()
     same = ((counts * (counts - 1)).groupby(cell).sum() / (m * (m - 1)))[m > 1]
-    by_judge = same.groupby(["task", "judge"]).mean().groupby("judge")  # orders of a task go together
+    by_judge = same.groupby(["task", "judge"]).mean().groupby("judge")  # mean over the orders of a task
     sums = pd.DataFrame({"n": by_judge.size(), "mean": by_judge.mean(), "spread": by_judge.var(ddof=0)})
     n, mean, spread = sums.reindex(range(len(verdicts.judges))).fillna({"n": 0}).to_numpy(np.float64).T
     fewer = np.square(NORMAL / t.ppf(0.975, np.maximum(n - 1, 1)))  # because the variance is estimated
@@ -176,7 +175,7 @@ def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
 
 
 def describe_samples(verdicts: RepeatedVerdicts, result: Result, log_odds: Floats, retain: float) -> Statistics:
-    """Return the steadiness of judges, and the accuracy with fewer samples; nothing if there is one sample of each."""
+    """Return the steadiness of judges, and the accuracy with fewer samples; empty without repeated samples."""
     steadiness = find_steadiness(verdicts)
     if not steadiness["tasks"].any():
         return Statistics({})
@@ -193,7 +192,7 @@ def describe_samples(verdicts: RepeatedVerdicts, result: Result, log_odds: Float
 
 
 def describe_score_samples(verdicts: RepeatedVerdicts, scores: ScoreVerdicts, retain: float) -> Statistics:
-    """Return the same for scores."""
+    """Return the steadiness of judges, and the RMSE with fewer samples; empty without repeated samples."""
     own = verdicts.find(scores.run.workers)
     steadiness = find_steadiness_of_scores(verdicts)
     if not np.isfinite(steadiness["steadiness"].iloc[own]).any():
@@ -210,7 +209,7 @@ def describe_score_samples(verdicts: RepeatedVerdicts, scores: ScoreVerdicts, re
 
 
 def _list_sizes(size: Any) -> Codes:
-    """Return the numbers of samples to try: up to the usual number of them."""
+    """Return the numbers of samples to try, up to the median number."""
     most = max(int(np.median(size)), 1)
     return np.array(sorted({each for each in _SIZES if each < most} | {most}), np.int64)
 
@@ -224,7 +223,7 @@ def _describe(
     worth: Floats,
     retain: float,
 ) -> Statistics:
-    """Return facts, a row per number of samples, and the columns of the judges who have a verdict, their ``own``."""
+    """Return facts, a row per number of samples, and columns for the judges with a verdict, at places ``own``."""
     names, sizes = ["steadiness", "steadiness_ci_low", "steadiness_ci_high"], table["samples"]
     least = int(steadiness["steadiness"].where(steadiness["tasks"] > 0).fillna(np.inf).argmin())
     value, low, high = steadiness[names].iloc[least].tolist()
@@ -242,7 +241,7 @@ def _describe(
 
 
 def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
-    """Return, per task, the code of its gold label if there are enough, or else of the panel's verdict; -1 if none."""
+    """Return, per task, the code of its gold label if there are enough, else of the panel's verdict; -1 if none."""
     piece, encoding = result.found.joined(), result.run.encoding
     place = find_places(verdicts.tasks, piece.tasks)
     code = {label: number for number, label in enumerate(verdicts.labels)}
@@ -253,7 +252,7 @@ def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
 
 
 def _measure_panel(verdicts: RepeatedVerdicts, truth: Codes, odds: Floats) -> float:
-    """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share it."""
+    """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share a task."""
     one = verdicts.reconcile()
     one = one[one["label"] != NO_LABEL]
     votes = one.assign(votes=odds[one["judge"]]).groupby(["task", "label"])["votes"].sum().reset_index()

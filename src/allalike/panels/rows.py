@@ -1,12 +1,12 @@
-"""Rows of verdicts: unreadable ones, both orders of a pair, samples, and the one verdict that a judge's rows become.
+"""Rows of verdicts: unreadable rows, orders, samples, and their reconciliation to one verdict per judge and task.
 
-A row without a label, or with none that can be parsed, is not a verdict, and it is reported. Empty cells of a matrix
-say that a judge was not asked.
+A row with an empty label, or a label that cannot be parsed, is reported as unreadable. An empty cell of a matrix means
+that the judge was not asked.
 
-A judge may have seen a pair in both orders, and may have been asked several times in each. These rows become one
-verdict: the label with the largest mean over orders of its share among the samples in this order. Every order counts
-the same, so that the effect of the position cancels out. Where two labels have the same share, the judge is undecided:
-a tie where labels have one, and otherwise no verdict on this task. The samples of a judge who scores become their mean.
+A judge may have seen a pair in both orders, several times each. These rows become one verdict: the label with the
+largest share among samples, averaged over orders. Both orders have equal weight, so that the effect of the position
+cancels out. If two labels have the same share, the judge is undecided: the verdict is a tie if there is a label for
+ties, else missing. Samples of scores become their mean.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from allalike.readers.proposals import asking
 from allalike.sources import inputs_of, open_source
 
 ANSWERS, PLACES = "answers", "places"
-_SWAPPED = ("swap", "flip", "revers", "invert")  # how names of the second order begin
+_SWAPPED = ("swap", "flip", "revers", "invert")  # beginnings of the name of the second order
 _USUAL = {
     "order": ("order", "position", "swapped", "swap", "flipped", "reversed", "presentation_order"),
     "sample": ("epoch", "sample", "run", "seed", "repeat", "iteration", "trial", "attempt", "replicate"),
-}  # names of such columns
+}  # column names
 _TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
-_PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # which are not answers
-_MOST_LABELS = 10  # of open answers, one may be called a tie by chance
-_MAX_SIDES = 10  # verdicts on a pair, from much better to much worse
-_EQUAL = 1e-9  # shares that differ by less are the same
+_PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # not names of answers
+_MOST_LABELS = 10  # with more, a label may be called a tie by chance
+_MAX_SIDES = 10  # different verdicts on a pair
+_EQUAL = 1e-9  # maximum difference between equal shares
 _SAMPLE_ROWS = 100_000
 _MAX_LISTED = 10  # labels in a message
 
@@ -72,17 +72,17 @@ class HowAsked:
         if verdicts_name is not None:
             check_choice(verdicts_name, (ANSWERS, PLACES), "verdicts_name")
             if order is None:
-                raise OptionError(
-                    "verdicts_name is for pairs that were shown in two orders. Name the column with order."
-                )
+                raise OptionError("verdicts_name needs pairs in two orders. Name the column of the order with order=.")
         if order is not None and order == sample:
-            raise OptionError(f"order and sample are both {order!r}. Name two columns, or one of them.")
+            raise OptionError(
+                f"order and sample are both {order!r}. Name two different columns, or leave out one option."
+            )
         named = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
         return cls(order, sample, verdicts_name, tie, tuple(named))
 
     @property
     def names(self) -> dict[str, str]:
-        """The columns beside judge, task and label."""
+        """Columns other than judge, task and label."""
         named = {"order": self.order, "sample": self.sample}
         return {role: name for role, name in named.items() if name is not None}
 
@@ -91,14 +91,14 @@ class HowAsked:
 
 
 class Unreadable(NamedTuple):
-    """Number of ``unreadable`` rows, and of all rows, ``asked``, by judge, and the tasks without a readable verdict."""
+    """Number of ``unreadable`` and of all rows (``asked``) per judge, and the tasks without a readable verdict."""
 
     judges: pd.DataFrame
     tasks: tuple[Any, ...] = ()
 
 
 def find_unreadable(batches: Iterable[Mapping[str, Column]], cleaning: Cleaning, *, blank_counts: bool) -> Unreadable:
-    """Count the rows that cannot be read, by judge, and list the tasks without any that can."""
+    """Count unreadable rows per judge, and list the tasks without a readable row."""
     judges, tasks = [], []
     for batch in batches:
         blank, unparsed = cleaning.find_unreadable(batch["label"])
@@ -116,7 +116,7 @@ def _list_values(column: Column) -> list[Any]:
 
 
 def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
-    """Count unreadable verdicts by judge, the most first, including judges without any readable one."""
+    """Count unreadable verdicts per judge, the most first, including judges without a readable verdict."""
     if unread is None or not total:
         facts = UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())
         return Statistics(
@@ -132,12 +132,12 @@ def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -
     return Statistics({"unreadable": facts}, {}, {"unreadable": counts})
 
 
-# Repeated verdicts: a frame with a row per verdict.
+# Repeated verdicts: a table with a row per verdict.
 
 
 @dataclass(frozen=True)
 class RepeatedVerdicts:
-    """All readable verdicts: numbers of task, judge and order, and labels that are codes of classes, or numbers."""
+    """All readable verdicts: places of task, judge and order, and labels as class codes or numbers."""
 
     rows: pd.DataFrame
     tasks: Values
@@ -147,25 +147,25 @@ class RepeatedVerdicts:
 
     @property
     def labels(self) -> list[Any]:
-        """The classes, by their codes."""
+        """Classes, in the order of their codes."""
         return self.encoding.decode(np.arange(self.encoding.n_labels)).tolist()
 
     def only(self, rows: Any) -> RepeatedVerdicts:
-        """Return some of the verdicts."""
+        """Return the verdicts in these rows."""
         return replace(self, rows=self.rows.iloc[np.asarray(rows)])
 
     def find(self, judges: Values) -> Codes:
-        """Return the numbers of some of the judges."""
+        """Return the places of judges."""
         place = {judge: number for number, judge in enumerate(self.judges.tolist())}
         return np.array([place[judge] for judge in judges.tolist()], np.intp)
 
     def find_sides(self) -> tuple[int, int] | None:
-        """Return the codes of the two labels other than a tie, if there are two."""
+        """Return the codes of the labels other than a tie, if there are exactly two."""
         sides = [code for code in np.unique(self.rows["label"]).tolist() if code != self.tie]
         return (sides[0], sides[1]) if len(sides) == 2 else None
 
     def draw(self, k: int, rng: np.random.Generator) -> RepeatedVerdicts:
-        """Draw k samples of each judge on each task, in each order."""
+        """Draw k samples per judge, task and order."""
         cell = self.rows.groupby(["task", "judge", "order"]).ngroup().to_numpy()
         order = np.lexsort((rng.random(len(cell)), cell))
         rank = pd.Series(order).groupby(cell[order]).cumcount().to_numpy()
@@ -184,7 +184,7 @@ class RepeatedVerdicts:
 
 
 def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answers:
-    """Return one answer for each verdict; tasks and judges without any are left out."""
+    """Return one answer per verdict; exclude tasks and judges without a verdict."""
     counted = found if answers.encoding.numeric else found[found["label"] != NO_LABEL]
     task, tasks = only_used(counted["task"].to_numpy(np.int32), answers.tasks)
     judge, judges = only_used(counted["judge"].to_numpy(np.int32), judges)
@@ -199,7 +199,7 @@ def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answe
 
 
 def find_tie(encoding: Encoding, named: Any = None) -> int:
-    """Return the code of the class that means a tie: the one that is named, or the only one with such a name."""
+    """Return the code of the class that means a tie: the named one, or the only one with a usual name."""
     if not encoding.nominal:
         return NO_LABEL
     labels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
@@ -207,7 +207,7 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
     if named is not None:
         wanted = str(named).strip().casefold()
         if wanted not in texts:
-            raise OptionError(f"tie is {named!r}, but no verdict is. There are: {list_names(labels)}.")
+            raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
         return texts.index(wanted)
     found = [place for place, text in enumerate(texts) if text in _TIES and len(texts) <= _MOST_LABELS]
     if len(found) > 1 and "tie" in texts:
@@ -216,19 +216,19 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
 
 
 def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple[RepeatedVerdicts, str]:
-    """Return verdicts whose labels name the same answer in both orders, and what they named before."""
+    """Return verdicts whose labels name the same answer in both orders, and the previous meaning of labels."""
     names, sides = list(map(str, verdicts.labels)), verdicts.find_sides()
     if len(names) > _MAX_SIDES:
         raise UnsupportedError(
-            f"Verdicts in both orders of a pair must be one of a few labels, such as A, B and tie. These have"
-            f" {len(names):,} different labels, such as {list_names(names[:3])}. Leave out order, or merge the rows"
-            " of each judge and task before."
+            f"Verdicts in two orders need at most {_MAX_SIDES} labels, such as A, B and tie, but there are"
+            f" {len(names):,}, such as {list_names(names[:3])}. Leave out order, or merge the rows per judge and task"
+            " before."
         )
     if verdicts_name is None and sides is not None:
         if {names[code].casefold() for code in sides} not in _PLACES:
             raise InputError(
-                f"Pairs were shown in two orders, and {names[sides[0]]!r} may name an answer, whatever its place, or"
-                " the place in which an answer was shown.",
+                f"Pairs were shown in two orders, and {names[sides[0]]!r} may name an answer or the place"
+                " where an answer was shown.",
                 proposals=[Proposal({"verdicts_name": each}) for each in (ANSWERS, PLACES)],
             )
         verdicts_name = PLACES
@@ -236,7 +236,7 @@ def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple
         return verdicts, ANSWERS
     if sides is None:
         raise OptionError(
-            "verdicts_name is 'places', but there are not two labels for the two places, beside a tie."
+            "verdicts_name='places' needs exactly two labels for the places, apart from a tie."
             " Use verdicts_name='answers'."
         )
     label = verdicts.rows["label"]
@@ -246,7 +246,7 @@ def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple
 
 @dataclass(frozen=True)
 class Reading:
-    """Answers with one verdict of each judge on each task, and the rows that they were made of."""
+    """Answers with one verdict per judge and task, and the rows they come from."""
 
     answers: Answers | Scan
     gold: dict[str, Any] = field(default_factory=dict)
@@ -267,7 +267,7 @@ class Reading:
         return repeated.tasks.take(undecided).tolist(), [judge for judge in judges if judge not in heard.tolist()]
 
     def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable | None, int]:
-        """Return the unreadable verdicts by judge, None if that cannot be known, and their number."""
+        """Return the unreadable verdicts per judge, None if unknown, and their number."""
         if self.unread is not None:
             return self.unread, int(self.unread.judges["unreadable"].sum())
         source = self.answers
@@ -275,7 +275,7 @@ class Reading:
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
         if not total:
             return Unreadable(pd.DataFrame({"unreadable": []})), 0
-        with suppress(AllalikeError):  # such as what only Spark can read
+        with suppress(AllalikeError):  # such as tables that only Spark can read
             if isinstance(source, Scan):
                 stream = source.stream()
                 return find_unreadable(stream.batches(), stream.cleaning, blank_counts=not wide), total
@@ -285,12 +285,12 @@ class Reading:
 def read_verdicts(
     answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
 ) -> Reading:
-    """Read answers, with one verdict of each judge on each task if they are rows that need it."""
+    """Read answers, and reconcile rows to one verdict per judge and task if necessary."""
     needs_rows = bool(asked.names or asked.verdicts)
     if isinstance(answers, Answers):
         if needs_rows:
             name = next(iter(asked.names.values()), "verdicts")
-            raise OptionError(f"The answers have been read already, without {name!r}. Give what they were read from.")
+            raise OptionError(f"The answers were already read without {name!r}. Pass the file or table instead.")
         return Reading(answers, gold | {"domain": domain, **how})
     named = isinstance(answers, Scan)
     given: dict[str, Any] = {"domain": domain, **how} if named else {}
@@ -308,21 +308,21 @@ def read_verdicts(
     if not reading.repeated.encoding.numeric and (found["label"] == NO_LABEL).all():
         name = reading.verdicts_name
         other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
-        raise InputError(f"Every judge contradicts itself on every task, so that there is no verdict.{other}")
+        raise InputError(f"No verdicts left: every judge gave contradictory answers on every task.{other}")
     one = make_answers(reading.answers, reading.repeated.judges, found)
     one = replace(one if known is None else one.with_gold(known), frame=opened.frame)
     return replace(reading, answers=one, reconciled=found, inputs=inputs_of(gold["gold"]))
 
 
 def read_rows(source: Scan, asked: HowAsked) -> Reading:
-    """Read verdicts in all orders and samples; labels name the same answer in both orders then."""
+    """Read verdicts in all orders and samples, with labels that name the same answer in both orders."""
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
-            "Orders, samples and a list of verdicts are looked at in memory, and these files take more than half"
-            " of the free memory once read. Make one row for each judge and task of them before."
+            "Orders, samples and a list of verdicts are processed in memory, but these files need more than half of"
+            " the free memory. Merge the rows per judge and task before."
         )
     if source.domain is None and (asked.order is not None or asked.verdicts):
-        source = replace(source, domain=Categorical())  # which of two is better, or one of a few
+        source = replace(source, domain=Categorical())  # verdicts on pairs, or from a list, are classes
     with asking(source):
         table, picked, guessed = source.opened()
         columns = _load_columns(table, picked, asked)
@@ -340,9 +340,8 @@ def read_rows(source: Scan, asked: HowAsked) -> Reading:
     encoding, task = answers.encoding, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
     if not encoding.nominal and not (encoding.numeric and asked.order is None):
         raise UnsupportedError(
-            f"One verdict is made of classes or numbers, and these are {answers.domain.name} labels. Where each is a"
-            " verdict as a whole, say so with domain='categorical'; of levels that are numbers, domain='real' takes the"
-            " mean."
+            f"Repeated verdicts can be merged for classes and numbers, but these are {answers.domain.name} labels."
+            " Read them as classes with domain='categorical', or take the mean of numeric levels with domain='real'."
         )
     own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
     label = answers.label if encoding.numeric else answers.label.astype(np.intp)
@@ -361,11 +360,11 @@ def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> 
         if name not in table.names:
             right = Proposal({option: find_close(name, table.names)})
             raise ColumnError(
-                f"{table.where} has no column {name!r}. It has: {list_names(table.names)}.", proposals=[right]
+                f"{table.where} has no column {name!r}. Columns: {list_names(table.names)}.", proposals=[right]
             )
         if name in picked.values():
             role = next(role for role, other in picked.items() if other == name)
-            raise OptionError(f"The column {name!r} is the {role} already. Name another, or another {role}.")
+            raise OptionError(f"The column {name!r} is already the {role}. Name another column, or another {role}.")
     loaded = table.load([*picked.values(), *asked.names.values()])
     columns = {role: table.column(role, loaded[name]) for role, name in {**picked, **asked.names}.items()}
     for role, column in columns.items():
@@ -375,7 +374,7 @@ def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> 
 
 
 def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...]) -> Column:
-    """Replace labels that are not verdicts by nothing."""
+    """Replace labels that are not verdicts by None."""
 
     def write_key(value: Any) -> Any:
         return match_key((cleaning.spelling(value) or value) if isinstance(value, str) else value)
@@ -387,7 +386,7 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
     given = list(dict.fromkeys(str(value) for value in values if str(value or "").strip()))
     if given and not any(value is not None for value in found):
         raise OptionError(
-            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. There are:"
+            f"No label is one of the verdicts {list_names(list(map(str, verdicts)))}. Labels:"
             f" {list_names(given[:_MAX_LISTED])}."
         )
     column = Column.of_objects("label", found)
@@ -396,7 +395,7 @@ def _only_verdicts(label: Column, cleaning: Cleaning, verdicts: tuple[Any, ...])
 
 
 def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.NDArray[Any], str]:
-    """Return, per row, in which of two orders the pair was shown, and the name of the first."""
+    """Return the order of each row, 0 or 1, and the name of the first order."""
     if name is None:
         return np.zeros(len(columns["label"]), np.int32), ""
     code, values = columns["order"].factors
@@ -404,18 +403,18 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
     if len(names) != 2:
         listed = list_names(names[:5])
         raise InputError(
-            f"The column {name!r} has {count(len(names), 'different value')}, such as {listed}. A pair has two orders."
+            f"The column {name!r} has {count(len(names), 'different value')}, such as {listed}. It needs two."
         )
     return (1 - code, names[1]) if names[0].casefold().startswith(_SWAPPED) else (code, names[0])
 
 
 def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
-    """Raise an error if a column of a usual name distinguishes further verdicts of judges on tasks."""
+    """Raise an error if a column with a usual name distinguishes repeated verdicts."""
     if source.wide is not None or source.duplicates is not None:
         return
     try:
         table, picked, _ = source.opened()
-    except AllalikeError:  # which reading raises again
+    except AllalikeError:  # raised again when reading
         return
     free = {name.casefold(): name for name in table.names if name not in {*picked.values(), *asked.names.values()}}
     keys = [picked["worker"], picked["task"], *(name for name in asked.names.values() if name in table.names)]
@@ -434,8 +433,8 @@ def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
     if options and left <= repeats / 2:
         named = " and ".join(repr(name) for name in options.values())
         raise InputError(
-            f"{repeats:,} of {len(rows):,} rows are further verdicts of a judge on a task, and {named}"
-            f" tell{'s' if len(options) == 1 else ''} them apart.",
+            f"{repeats:,} of {len(rows):,} rows repeat a judge and a task, and {named}"
+            f" distinguish{'es' if len(options) == 1 else ''} them.",
             proposals=[Proposal(options), Proposal({"duplicates": "first"})],
         )
 
@@ -443,12 +442,10 @@ def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
 def read_groups(
     answers: Any, by: str, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]
 ) -> tuple[Scan, dict[str, str]]:
-    """Return the answers, named, and the value of a column for each task, such as a topic or a language."""
+    """Return the scan of the answers, and the value of a column per task, such as a topic or a language."""
     source, _ = open_source(answers, None, domain=domain, **how)
     if isinstance(source, Answers):
-        raise OptionError(
-            f"The answers have been read already, without the column {by!r}. Give what they were read from."
-        )
+        raise OptionError(f"The answers were already read without the column {by!r}. Pass the file or table instead.")
     value: dict[str, str] = {}
     for part in source.beside(by, by=True):
         (task, ids), (group, names) = part["task"].factors, part["label"].factors
@@ -456,9 +453,9 @@ def read_groups(
             id_, name = str(ids.tolist()[place]), str(names.tolist()[number])
             if value.setdefault(id_, name) != name:
                 raise InputError(
-                    f"The task {id_!r} is in two groups of {by!r}, {value[id_]!r} and {name!r}. Rates by group need a"
-                    " column that has the same value in all rows of a task."
+                    f"The task {id_!r} is in two groups of {by!r}, {value[id_]!r} and {name!r}. Name a column with the"
+                    " same value in all rows of a task."
                 )
-    if source.wide is not None:  # where it is not a judge
+    if source.wide is not None:  # the column is not a judge
         source = replace(source, exclude=(*source.exclude, by))
     return source, value

@@ -1,17 +1,17 @@
-"""Smaller panels: the best panel of each size, its worth and cost, and the choice between panel, sub-panel and judge.
+"""Smaller panels: the best panel of each size, its worth and cost, and a recommendation.
 
-The best of many panels looks better than it is, so each half of the tasks, by the hashes of their ids, chooses its
-panels, and the **other** half measures them. All tasks choose the panel that is named. Of ten judges and less, all
-panels are tried. Of more, the next judge is the one who adds most, the first of equals. The confidence interval of the
-loss against the whole panel is that of the mean difference per task (normal, 95 %).
+The best of many panels is overrated on the tasks that selected it. So panels are selected on either half of the tasks
+(by hashes of their ids) and measured on the **other** half. The reported members are selected on all tasks. With up to
+ten judges, all panels are tried. With more, the search is greedy: it adds the judge with the largest gain, the first if
+equal. The interval of the loss against the whole panel is a normal 95 % interval of the mean difference per task.
 
-Without gold labels, worth is agreement with the whole panel, weighted by its confidence, which misses shared errors.
+Without gold labels, worth is agreement with the whole panel, weighted by its confidence. It ignores shared errors.
 
-**Recommendation.** With 50 gold labels and more, the whole panel, the smallest panel that retains nearly all of its
-worth, and the best judge alone are compared by ten-fold cross-validation (two-fold for more than ten judges): the other
-folds choose the panel and the judge, and each fold measures their errors. The whole panel is the default. The option
-with the smallest error replaces it if the difference is above 1.645 standard errors (paired, one-sided 5 %); otherwise
-the smallest option does that is not worse by a margin of 0.01 of the worth, at the same level.
+**Recommendation.** With 50 gold labels, ten-fold cross-validation compares three options: the whole panel, the smallest
+panel that retains nearly all of its worth, and the best single judge (two folds for more than ten judges). The other
+folds select panel and judge, and each fold measures their errors. The whole panel is the default. The option with the
+smallest error replaces it if the difference is above 1.645 standard errors (paired, one-sided 5 %). Else the smallest
+option replaces it that is at most 0.01 of the worth worse, at the same level.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from allalike.engines import Run
 from allalike.panels.summary import Costs, PanelOption, Recommendation, SmallestPanel
 from allalike.panels.verdicts import Marks, Members, ScoreVerdicts, Statistics, Verdicts, divide, find_mean_limits
 
-_MAX_TRIED = 10  # judges of whom all panels are tried
-_MAX_SIZE = 20  # judges in a panel; beyond it, the next size is all of them
-_DIGITS = 9  # beyond which means are equal
+_MAX_TRIED = 10  # judges up to which all panels are tried
+_MAX_SIZE = 20  # judges of a panel other than the whole
+_DIGITS = 9  # to which means are compared
 _FOLDS = 10
 _ONE_SIDED, _MARGIN = 1.645, 0.01
 
 
 class Trials:
-    """The worth of panels on each task, computed once, and the best panels on some tasks."""
+    """Cached worth of panels per task, and search for the best panels."""
 
     def __init__(self, verdicts: Verdicts) -> None:
         self.verdicts, self._worth = verdicts, dict[Members, Floats]()
@@ -51,7 +51,7 @@ class Trials:
         return self._worth[panel]
 
     def search(self, part: Marks) -> list[Members]:
-        """Return the best panel of each size on some tasks, the first of equals; the last is the whole panel."""
+        """Return the best panel of each size on these tasks, the first if equal; the last is the whole panel."""
         n = self.verdicts.n_judges
 
         def mean(panel: Members) -> float:
@@ -67,7 +67,7 @@ class Trials:
 
 
 def find_sizes(trials: Trials) -> pd.DataFrame:
-    """Return the best panel of each size, and the worth of such panels on tasks that did not choose them."""
+    """Return the best panel of each size, and its worth on held-out tasks."""
     verdicts, whole = trials.verdicts, trials.verdicts.whole
     half = (verdicts.task_hash >> np.uint64(63)).astype(bool)
     parts = [part for part in (half, ~half) if part.any()]
@@ -84,7 +84,7 @@ def find_sizes(trials: Trials) -> pd.DataFrame:
 
 
 def _find_smallest(worth: Floats, retain: float) -> int:
-    """Return the place of the first size that retains such a share of the worth, or of the last."""
+    """Return the place of the first size that retains this share of the worth, else the last place."""
     enough = np.flatnonzero(worth >= retain * worth[-1] * (1 - TOLERANCE))
     return int(enough[0]) if len(enough) else len(worth) - 1
 
@@ -92,9 +92,9 @@ def _find_smallest(worth: Floats, retain: float) -> int:
 def describe_sizes(
     trials: Trials, run: Run, *, retain: float, price: Floats | None, known: Floats, error: Floats | None
 ) -> Statistics:
-    """Return the smallest panel that retains nearly all, a row per size, and costs.
+    """Return the smallest panel that retains nearly all of the worth, a row per size, and costs.
 
-    ``known`` is the accuracy of each judge or its distance to gold labels, ``error`` the error rate of each judge.
+    ``known`` is the accuracy of each judge, or its distance to gold labels. ``error`` is the error rate of each judge.
     """
     verdicts, sizes, judges = trials.verdicts, find_sizes(trials), run.workers
     worth, scored = sizes["worth"].to_numpy(), isinstance(verdicts, ScoreVerdicts)
@@ -141,14 +141,14 @@ def describe_sizes(
 
 
 def recommend(trials: Trials, retain: float, judges: Values) -> Statistics:
-    """Compare the whole panel, a smaller one and one judge by cross-validation; nothing without enough gold labels."""
+    """Compare the whole panel, a smaller one and one judge by cross-validation; empty with too few gold labels."""
     verdicts, n = trials.verdicts, trials.verdicts.n_judges
     if not verdicts.by_gold or n < 2:
         return Statistics({})
     fold = verdicts.task_hash >> np.uint64(63) if n > _MAX_TRIED else mix(verdicts.task_hash) % np.uint64(_FOLDS)
 
     def choose(part: Marks) -> dict[str, Members]:
-        """Choose a panel and a judge by some tasks."""
+        """Select a panel and a judge on these tasks."""
         path = trials.search(part)
         worth = np.array([trials.worth(panel)[part].mean() for panel in path])
         return {"smaller panel": path[_find_smallest(worth, retain)], "one judge": path[0]}

@@ -1,4 +1,4 @@
-"""Summary of a panel: one struct per fact, from which its JSON, the schema and the messages come."""
+"""Summary of a panel: one struct per fact, for JSON, schema and messages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-MAX_NAMED = 20  # judges, pairs, changes or groups that a summary names
+MAX_NAMED = 20  # judges, pairs, changes or groups in a summary
 _DIGITS = 6
 Number = float | None  # None if it is unknown
 
 
 class PanelFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Facts that belong together; those that are None by default are left out of the JSON."""
+    """Related facts; defaults of None are omitted from the JSON."""
 
 
 class ConfidenceInterval(PanelFacts, frozen=True):
@@ -25,12 +25,12 @@ class ConfidenceInterval(PanelFacts, frozen=True):
 
     @property
     def width(self) -> float:
-        """The width of the interval; infinite if it is unknown."""
+        """Width of the interval; infinite if it is unknown."""
         return math.inf if self.ci_low is None or self.ci_high is None else self.ci_high - self.ci_low
 
 
 class JudgeInterval(PanelFacts, frozen=True):
-    """The offset, the position bias or the steadiness of a judge, with its 95 % confidence interval."""
+    """Offset, position bias or steadiness of a judge, with its 95 % confidence interval."""
 
     judge: Any
     ci_low: Number
@@ -41,7 +41,7 @@ class JudgeInterval(PanelFacts, frozen=True):
 
 
 class Coverage(PanelFacts, frozen=True):
-    """A confidence level: the share of tasks that reach it, and their expected and measured accuracy."""
+    """A confidence level: share of tasks that reach it, expected accuracy and measured accuracy."""
 
     level: float
     share: float
@@ -50,14 +50,14 @@ class Coverage(PanelFacts, frozen=True):
 
 
 class CalibrationError(PanelFacts, frozen=True):
-    """Expected calibration error of the confidences, as estimated and as calibrated by gold labels."""
+    """Expected calibration error of confidences, before and after calibration by gold labels."""
 
     own: Number
     calibrated: Number
 
 
 class CorrelatedPair(PanelFacts, frozen=True):
-    """Two judges with correlated errors: shared wrong labels and the expected number, or for scores a correlation."""
+    """Two judges with correlated errors: shared and expected number of wrong labels, or correlation of scores."""
 
     judge: str
     other: str
@@ -70,7 +70,7 @@ class CorrelatedPair(PanelFacts, frozen=True):
 
 
 class PairCounts(PanelFacts, frozen=True):
-    """Number of pairs that were compared, of those with correlated errors, and of tasks."""
+    """Number of compared pairs, of pairs with correlated errors, and of tasks."""
 
     compared: int
     found: int
@@ -80,7 +80,7 @@ class PairCounts(PanelFacts, frozen=True):
 
 
 class SmallestPanel(PanelFacts, frozen=True):
-    """The smallest panel that retains a share of the worth of the whole one, and the 95 % interval of its loss."""
+    """Smallest panel that retains a share of the whole panel's worth, and the 95 % interval of its loss."""
 
     size: int
     members: tuple[Any, ...]
@@ -102,7 +102,7 @@ class Costs(PanelFacts, frozen=True):
 
 
 class GoldCorrection(PanelFacts, frozen=True):
-    """Correction of numbers by gold labels: how many, and the RMSE on held-out gold labels before and after it."""
+    """Correction of numbers by gold labels: their number, and the RMSE on held-out gold labels before and after."""
 
     known: int
     before: float
@@ -110,7 +110,7 @@ class GoldCorrection(PanelFacts, frozen=True):
 
 
 class EffectiveJudges(PanelFacts, frozen=True):
-    """Effective number of judges by gold labels, and the judges who add most and least to it."""
+    """Effective number of judges by gold labels, and the judges who contribute most and least."""
 
     all: Number
     most: Any = None
@@ -118,14 +118,14 @@ class EffectiveJudges(PanelFacts, frozen=True):
 
 
 class Ceiling(PanelFacts, frozen=True):
-    """Number of gold labels, and of those that no judge gave."""
+    """Number of gold labels, and of gold labels that no judge gave."""
 
     known: int
     missed: int | None
 
 
 class PanelOption(PanelFacts, frozen=True):
-    """A way to decide: its judges, its error and its loss of worth against the whole panel, by cross-validation."""
+    """A panel, sub-panel or judge: members, error, and loss of worth against the whole panel, cross-validated."""
 
     name: str
     members: tuple[Any, ...]
@@ -135,7 +135,7 @@ class PanelOption(PanelFacts, frozen=True):
 
 
 class Recommendation(PanelFacts, frozen=True):
-    """Choice between the whole panel, a smaller one and one judge by gold labels, and its reason."""
+    """Choice by gold labels between the whole panel, a smaller one and one judge, with its reason."""
 
     chosen: str
     reason: str
@@ -143,7 +143,7 @@ class Recommendation(PanelFacts, frozen=True):
 
 
 class ModelTest(PanelFacts, frozen=True):
-    """Winning rate and average advantage probability of a model against humans; it passes from a rate of 0.5 on."""
+    """Winning rate and average advantage probability of a model against humans; it passes if the rate is >= 0.5."""
 
     model: str
     winning_rate: float
@@ -160,7 +160,7 @@ class AnnotatorTest(PanelFacts, frozen=True):
 
 
 class GroupRate(msgspec.Struct, frozen=True):
-    """Rate of a group of tasks, by gold labels of its own or of all tasks."""
+    """Rate of a group of tasks, estimated from its own gold labels or from all gold labels."""
 
     group: str
     tasks: int
@@ -173,7 +173,7 @@ class GroupRate(msgspec.Struct, frozen=True):
 
 
 class Rate(ConfidenceInterval, frozen=True):
-    """Share of positive tasks, with its 95 % confidence interval, and the share that the panel calls positive."""
+    """Share of positive tasks with its 95 % confidence interval, and share that the panel calls positive."""
 
     positive: tuple[Any, ...]
     tasks: int
@@ -216,7 +216,7 @@ class JudgeChange(PanelFacts, frozen=True):
 
 
 class RateChange(PanelFacts, frozen=True):
-    """Earlier and present rate, or the labels of the earlier one if they are others."""
+    """Earlier and present rate, or the labels of the earlier rate if they differ."""
 
     before: ConfidenceInterval | None = None
     now: ConfidenceInterval | None = None
@@ -239,7 +239,7 @@ class Drift(PanelFacts, frozen=True):
 
 
 class OutcomeCounts(PanelFacts, frozen=True):
-    """Number of tasks with a class or score, a tie, no conclusion, or without a readable verdict."""
+    """Number of tasks by outcome: class, score, tie, inconclusive or unreadable."""
 
     classes: int
     ties: int
@@ -254,7 +254,7 @@ class OutcomeCounts(PanelFacts, frozen=True):
 
 
 class UnreadableJudge(PanelFacts, frozen=True):
-    """Number and share of the verdicts of a judge that cannot be read."""
+    """Number and share of unreadable verdicts by a judge."""
 
     judge: str
     unreadable: int
@@ -263,7 +263,7 @@ class UnreadableJudge(PanelFacts, frozen=True):
 
 
 class UnreadableCounts(PanelFacts, frozen=True):
-    """Number of verdicts that cannot be read, of their judges, and of tasks without any that can."""
+    """Number of unreadable verdicts, of their judges, and of tasks without a readable verdict."""
 
     verdicts: int
     judges: int
@@ -284,7 +284,7 @@ class OrderCounts(PanelFacts, frozen=True):
 
 
 class SampleCounts(PanelFacts, frozen=True):
-    """Steadiness of the judges, a probability or for scores a correlation, and the number of samples that suffices."""
+    """Steadiness of the judges (probability for classes, correlation for scores), and sufficient number of samples."""
 
     most: int
     steadiness: Number
@@ -295,9 +295,9 @@ class SampleCounts(PanelFacts, frozen=True):
 
 
 class PanelSummary(PanelFacts, frozen=True):
-    """Facts about a panel beside its verdicts; some only on request.
+    """Facts about a panel; those with a default are optional.
 
-    The worth of a verdict on classes is its accuracy, that of a score is relative to a guess.
+    The worth is the accuracy for classes, and a skill score relative to a guess for scores.
     """
 
     outcomes: OutcomeCounts
@@ -336,12 +336,12 @@ class PanelSummary(PanelFacts, frozen=True):
 
 
 def make_summary(facts: dict[str, Any]) -> PanelSummary:
-    """Return the summary with six digits of each number, and None for an unknown one."""
+    """Return the summary with numbers of six digits; None if unknown."""
     return msgspec.convert(to_json(facts), PanelSummary)
 
 
 def to_json(facts: Any) -> Any:
-    """Return facts as JSON can hold them."""
+    """Return facts as JSON types."""
     return _round(msgspec.to_builtins(facts, enc_hook=lambda each: each.item()))
 
 

@@ -1,17 +1,16 @@
-"""Verdicts of a panel on some whole tasks: the decisions of some of its judges, and their distance to the truth.
+"""Verdicts of a panel on a sample of whole tasks: decisions by any of its judges, and their distance to the truth.
 
-Statistics of a panel compare every judge with every other on the same tasks, a sample of whole tasks in memory that is
-chosen by the hashes of task ids. Classes and all other labels, called scores here, differ in how some judges decide a
-task and in the distance of their verdict to the truth.
+Statistics of a panel compare every pair of judges on the same tasks: a sample of whole tasks in memory, selected by the
+hashes of task ids. Classes and other labels, called scores here, differ in the decision rule of a sub-panel and in the
+distance between its verdict and the truth.
 
-**Worth.** A verdict on classes is worth the probability that it is right: that of the whole panel, or 1 and 0 where
-there are 50 gold labels or more. Distances of scores become a worth by the distance of a guess (a skill score; Murphy
-1988),
+**Worth.** The worth of a class is the probability that it is right: its probability by the whole panel or, with 50 gold
+labels, 1 or 0. The worth of a score is a skill score (Murphy 1988), relative to the distance of a guess,
 
     worth = 1 - (distance of the verdict) / (mean distance of the labels of two different tasks).
 
-Without gold labels it is the distance to the verdict of the whole panel. For numbers under squared distance the error
-of the panel is added, which is uncorrelated with the distance to any other verdict if its weights are best (Hausman
+Without gold labels, the distance to the verdict of the whole panel is used. For numbers under squared distance, the
+panel's own error is added. It is uncorrelated with the distance to other verdicts if the weights are optimal (Hausman
 1978): E (x_S - t)^2 = E (x_S - x)^2 + E (x - t)^2.
 """
 
@@ -48,18 +47,18 @@ Members = tuple[int, ...]
 
 NO_LABEL = -1
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
-MIN_GOLD = 50  # gold labels that measure the accuracy of a panel
+MIN_GOLD = 50  # minimum number of gold labels to measure the accuracy of a panel
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
 _CLOSE = 1e-9
 _SQUARE = 2
 _FOLDS = 5  # of gold labels
-_SHIFTS = 5  # other tasks with which each is compared
-_LEAST_WEIGHT = 1e-9  # of the largest, so that a judge alone counts
+_SHIFTS = 5  # other tasks to compare each task with
+_LEAST_WEIGHT = 1e-9  # relative to the largest, so that a single judge can decide
 
 
 class Statistics(NamedTuple):
-    """Part of the statistics of a panel: facts of the summary, whole tables, and columns of the table of judges."""
+    """Part of the statistics of a panel: facts of the summary, tables, and columns of the judge table."""
 
     facts: Mapping[str, Any]
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({})
@@ -67,7 +66,7 @@ class Statistics(NamedTuple):
 
 
 def divide(upper: Floats, lower: Any) -> Floats:
-    """Divide, with NaN where the divisor is not positive."""
+    """Divide, with NaN for divisors that are not positive."""
     known = lower > 0
     return np.where(known, upper / np.where(known, lower, 1.0), np.nan)
 
@@ -79,13 +78,13 @@ def find_mean_limits(values: Floats) -> tuple[float, float]:
 
 
 def sample_block(run: Run, n_answers: int) -> Block:
-    """Load a sample of about so many answers to whole tasks; tasks with gold labels are preferred."""
+    """Load whole tasks with about ``n_answers`` answers; tasks with gold labels are preferred."""
     sample = sample_tasks(run, n_answers)
     return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
 
 
 def find_distances(run: Run, block: Block) -> Floats:
-    """Return the distances of labels on each task, NaN where one is missing: judge, judge, task; gold is the last."""
+    """Return distances between labels by judge, judge and task (NaN if missing); the last judge is gold."""
     n, known = len(run.workers), len(block.gold_task)
     place = np.full((n + 1, block.n_tasks), NO_LABEL)
     place[block.worker, block.task] = np.arange(len(block.label))
@@ -100,14 +99,14 @@ def find_distances(run: Run, block: Block) -> Floats:
 
 
 class _Verdicts:
-    """Verdicts of all judges on some whole tasks.
+    """Verdicts of all judges on a sample of tasks.
 
-    Classes and scores differ in how some of the judges decide, and in how near two decisions are.
+    Classes and scores differ in the decision rule and in the comparison of two decisions.
     """
 
-    known: Any  # per task: whether it has a gold label
-    target: Any  # with which decisions are compared: gold labels if there are enough, else the whole panel
-    panel: Any  # the decisions of the whole panel
+    known: Any  # marks of tasks with a gold label
+    target: Any  # reference of comparisons: gold labels if there are enough, else the whole panel
+    panel: Any  # decisions by the whole panel
     only: Any
     decide: Any
     compare: Any
@@ -122,11 +121,11 @@ class _Verdicts:
         return self.only(self.known) if self.by_gold else self
 
     def worth(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges."""
+        """Return the worth of the verdict of these judges per task."""
         return np.asarray(self.compare(self.decide(members), self.target))
 
     def agreement(self, members: Sequence[int]) -> Floats:
-        """Return, per task, the worth of the verdict of some judges if the whole panel is right."""
+        """Return the worth of the verdict of these judges per task if the whole panel is right."""
         return np.asarray(self.compare(self.decide(members), self.panel))
 
 
@@ -134,8 +133,8 @@ class _Verdicts:
 class ClassVerdicts(_Verdicts):
     """Verdicts that are classes: a row per task and a column per judge or label.
 
-    Labels are numbered within each task. Judges decide by the sum of their log odds (Nitzan and Paroush: Optimal
-    decision rules in uncertain dichotomous choice situations. 1982), as estimated in the whole panel.
+    Labels are numbered within each task. Judges decide by the sum of their log odds in the whole panel (Nitzan and
+    Paroush: Optimal decision rules in uncertain dichotomous choice situations. 1982).
     """
 
     labels: Codes
@@ -158,7 +157,7 @@ class ClassVerdicts(_Verdicts):
         tasks: pd.DataFrame,
         log_odds: Floats,
     ) -> Self:
-        """Draw a sample of a run; ``tasks`` has the label and confidence of the panel by the hashes of tasks."""
+        """Sample a run; ``tasks`` contains the label and confidence of the panel, indexed by task hash."""
         block = sample_block(run, n_answers)
         slot, count = number_within_tasks(block)
         shape, panel, gold = (block.n_tasks, int(count.max())), tasks.loc[block.task_hash], np.full(block.n_tasks, -1)
@@ -185,26 +184,26 @@ class ClassVerdicts(_Verdicts):
 
     @property
     def wrong(self) -> Marks:
-        """Per task and judge: whether the verdict is wrong."""
+        """Marks of wrong verdicts by task and judge."""
         return np.asarray((self.labels != NO_LABEL) & (self.labels != self.truth[:, None]))
 
     @cached_property
     def target(self) -> Floats:
-        """Per task: the worth of each label, 1 and 0 by enough gold labels, else its probability."""
+        """Worth of each label per task: 1 or 0 with enough gold labels, else its probability."""
         return self._one_hot(self.truth) if self.by_gold else self.probability
 
     @cached_property
     def panel(self) -> Floats:
-        """Per task: 1 for the label of the whole panel."""
+        """One-hot label of the whole panel per task."""
         return self._one_hot(self.chosen)
 
     @property
     def whole(self) -> Floats:
-        """Per task: the worth of the verdict of the whole panel."""
+        """Worth of the whole panel's verdict per task."""
         return self.compare(self.panel, self.target)
 
     def decide(self, members: Sequence[int]) -> Floats:
-        """Return, per task, equal shares of the labels with the most evidence; none without an answer."""
+        """Return equal shares of the labels with the most evidence per task; zeros without an answer."""
         score = np.zeros_like(self.probability)
         for judge in members:
             rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
@@ -214,7 +213,7 @@ class ClassVerdicts(_Verdicts):
         return np.asarray(leading / np.maximum(leading.sum(axis=1, keepdims=True), 1))
 
     def compare(self, shares: Floats, worth: Floats) -> Floats:
-        """Return, per task, the mean worth of the decided labels."""
+        """Return the mean worth of the decided labels per task."""
         return np.asarray((shares * worth).sum(axis=1))
 
     def error_of(self, worth: Any) -> Any:
@@ -223,7 +222,7 @@ class ClassVerdicts(_Verdicts):
 
     @property
     def ceiling(self) -> tuple[int, int]:
-        """The number of gold labels, and of those that no judge gave."""
+        """Number of gold labels, and of gold labels that no judge gave."""
         return int(self.known.sum()), int((self.known & (self.truth == NO_LABEL)).sum())
 
     def _one_hot(self, label: Codes) -> Floats:
@@ -231,7 +230,7 @@ class ClassVerdicts(_Verdicts):
 
 
 class Verdict(NamedTuple):
-    """Labels of some of the tasks, and their expected squared distance to the truth."""
+    """Labels of tasks, and their expected squared distance to the truth."""
 
     label: Array
     tasks: Any = slice(None)
@@ -242,7 +241,7 @@ class Verdict(NamedTuple):
 class ScoreVerdicts(_Verdicts):
     """Verdicts with a distance, such as numbers, levels, vectors and rankings.
 
-    Some of the judges decide by the rule of the label type, with the weights that they have in the whole panel.
+    A sub-panel decides by the rule of the label type, with the weights from the whole panel.
     """
 
     run: Run
@@ -251,7 +250,7 @@ class ScoreVerdicts(_Verdicts):
 
     @property
     def task_hash(self) -> npt.NDArray[np.uint64]:
-        """The hashes of the ids of the tasks."""
+        """Hashes of task ids."""
         return self.block.task_hash
 
     @property
@@ -261,7 +260,7 @@ class ScoreVerdicts(_Verdicts):
 
     @property
     def known(self) -> Marks:
-        """Per task: whether it has a gold label."""
+        """Marks of tasks with a gold label."""
         return np.asarray(self.block.gold_row >= 0)
 
     def only(self, tasks: Marks) -> Self:
@@ -270,19 +269,19 @@ class ScoreVerdicts(_Verdicts):
 
     @property
     def unit(self) -> str:
-        """The name of an error."""
+        """Name of the error measure."""
         return "rmse" if self.run.domain.power == _SQUARE else "distance"
 
     @cached_property
     def panel(self) -> Verdict:
-        """The verdicts of the whole panel."""
+        """Verdicts of the whole panel."""
         return Verdict(self.decide(range(self.n_judges)).label)
 
     @cached_property
     def target(self) -> Verdict:
-        """Gold labels if there are enough, else the verdicts of the whole panel, whose own error is added.
+        """Gold labels if there are enough, else the verdicts of the whole panel with their own error.
 
-        It is the square of the standard error of a number, as far as it is known.
+        This error is the squared standard error of a number, if it is known.
         """
         if self.by_gold:
             return Verdict(self.block.gold_label)
@@ -292,7 +291,7 @@ class ScoreVerdicts(_Verdicts):
 
     @cached_property
     def corrections(self) -> list[GoldRegression]:
-        """Corrections of numbers by enough gold labels, each by those outside of one fold; without gains of judges."""
+        """Corrections of numbers by gold labels, one per held-out fold, without gains per judge."""
         tasks, corrections = self.block.gold_task, []
         if not self.by_gold or not self.run.encoding.numeric:
             return []
@@ -305,7 +304,7 @@ class ScoreVerdicts(_Verdicts):
 
     @cached_property
     def guess(self) -> float:
-        """The mean distance between the labels of two different tasks; 1 if it is unknown."""
+        """Mean distance between the labels of two different tasks; 1 if it is unknown."""
         label, shifts = self.target.label, range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
         apart = [self.run.kernels.guess_distances(label, np.roll(label, k, axis=0)) for k in shifts]
         mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
@@ -313,11 +312,11 @@ class ScoreVerdicts(_Verdicts):
 
     @cached_property
     def whole(self) -> Floats:
-        """Per task: the worth of the verdict of the whole panel."""
+        """Worth of the whole panel's verdict per task."""
         return self.worth(range(self.n_judges))
 
     def decide(self, members: Sequence[int]) -> Verdict:
-        """Return the verdicts of some of the judges, corrected by gold labels, on the tasks that one answered."""
+        """Return the verdicts of these judges, corrected by gold labels, on their tasks."""
         found = self.decide_uncorrected(members)
         label, fold = found.label, self.task_hash[found.tasks] % np.uint64(_FOLDS)
         for number, correction in enumerate(self.corrections):
@@ -325,7 +324,7 @@ class ScoreVerdicts(_Verdicts):
         return found._replace(label=label)
 
     def decide_uncorrected(self, members: Sequence[int]) -> Verdict:
-        """Return the same as without gold labels."""
+        """Return the verdicts of these judges on their tasks."""
         rows = np.flatnonzero(np.isin(self.block.worker, members))
         tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
         block = replace(self.block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes)
@@ -338,7 +337,7 @@ class ScoreVerdicts(_Verdicts):
         return Verdict(found["label"], tasks, error)
 
     def compare(self, found: Verdict, target: Verdict) -> Floats:
-        """Return, per task, the worth by the distance to a target; a task without an answer is a guess."""
+        """Return the worth per task by the distance to a target; a task without an answer is a guess."""
         distance, more = np.full(self.block.n_tasks, self.guess), np.broadcast_to(target.error, self.block.n_tasks)
         apart = self.run.kernels.distance_between(found.label, target.label[found.tasks]) + more[found.tasks]
         distance[found.tasks] = np.where(np.isnan(apart), self.guess, apart)
@@ -354,7 +353,7 @@ class ScoreVerdicts(_Verdicts):
 
     @property
     def ceiling(self) -> tuple[int, int]:
-        """The number of gold labels, and of those outside of all scores, or that no judge gave."""
+        """Number of gold labels, and of gold labels outside of the range of scores, or that no judge gave."""
         tasks, numbers = self.block.gold_task, self.numbers
         if not len(tasks) or (numbers is None and not self.run.domain.recurring):
             return 0, 0
@@ -366,7 +365,7 @@ class ScoreVerdicts(_Verdicts):
 
     @cached_property
     def numbers(self) -> Floats | None:
-        """A row per task and a column per judge, NaN without an answer; None if labels have no scale."""
+        """Table with a row per task and a column per judge, NaN if missing; None if labels have no scale."""
         encoding, label = self.run.encoding, self.block.label
         if label.ndim > 1 or label.dtype == object or not (encoding.numeric or has_coordinates(encoding)):
             return None
@@ -374,7 +373,7 @@ class ScoreVerdicts(_Verdicts):
 
     @cached_property
     def coordinates(self) -> Floats | None:
-        """The same with one more axis for the coordinates of labels, where distances are those of coordinates."""
+        """Array of task, judge and coordinate; None if distances are not distances between coordinates."""
         label, power = self.block.label, self.run.domain.power
         if self.numbers is not None:
             return self.numbers[:, :, None]
@@ -398,10 +397,9 @@ def has_scale(encoding: Encoding) -> bool:
     return encoding.numeric or (encoding.n_classes is not None and not encoding.nominal)
 
 
-# Outcomes: a class or score, a tie, inconclusive, and unreadable. A panel is inconclusive about a task if its
-# confidence is lower than was asked for, if the effective number of answers is below the quorum, or if every judge is
-# undecided. It is the effective number where gold labels show how errors correlate; otherwise copies count once
-# together, and every other judge once. Scores are never a tie.
+# Outcomes: class, score, tie, inconclusive or unreadable. A panel is inconclusive on a task if its confidence is below
+# the minimum, if the effective number of answers is below the quorum, or if every judge is undecided. The effective
+# number uses the error correlation by gold labels; without it, each copy group counts once. Scores are never a tie.
 
 
 def conclude(
@@ -414,7 +412,7 @@ def conclude(
     usual: int = CLASS,
     correlation: float | None = None,
 ) -> dict[str, Array]:
-    """Add the outcome of each task of a block, and withhold verdicts below the quorum."""
+    """Add the outcome per task of a block, and withhold verdicts below the quorum."""
     few = np.zeros(block.n_tasks, np.bool_)
     if quorum is not None:
         effective = found.get("voices")
@@ -431,7 +429,7 @@ def conclude(
 def count_outcomes(
     result: Result, quorum: float | None, tie: int, undecided: int, unreadable: int, judges: Sequence[Any]
 ) -> Statistics:
-    """Count the tasks of each outcome, with the tasks on which all judges are undecided or unreadable."""
+    """Count tasks by outcome, including tasks on which all judges are undecided or unreadable."""
     counts = np.bincount(result.found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
     outcomes = OutcomeCounts(
         classes=counts[CLASS],
