@@ -123,12 +123,12 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --history . ", "no workers.csv"),
     ("good.csv --history history.csv --method UA", "does not use a history"),
     ("good.csv --min-confidence 7", "probability, at most 1"),
-    ("good.csv --memory 2GB --engine memory", "--memory is for --engine disk"),
+    ("good.csv --memory 2GB --engine memory", "--memory needs --engine disk"),
     ("good.csv --memory 1e999GB", "Write a size such as '2GB'"),
     ("good.csv --work-dir nowhere/x", "No work folder can be made"),
     ("good.csv -o good.csv", "is a file, not a folder"),
     ("questions.csv --label answer*", "no column like 'answer*'", "'q_mood'"),
-    ("questions.csv --label q_* --gold gold.csv", "--gold is for one column of labels"),
+    ("questions.csv --label q_* --gold gold.csv", "--gold needs one label column"),
 )
 OTHERS: tuple[tuple[str, ...], ...] = (
     ("discover good.csv --methd UA", "--method"),
@@ -139,7 +139,7 @@ OTHERS: tuple[tuple[str, ...], ...] = (
     ("compare numbers.csv --methods DS", "DS cannot serve real labels"),
     ("compare good.csv --methods OA", "--gold", "leave OA out"),
     ("compare good.csv -o .", "it is a folder, not a file"),
-    ("compare questions.csv --label q_* --methods P-TD", "2 columns of labels", "--label q_mood"),
+    ("compare questions.csv --label q_* --methods P-TD", "needs one label column", "--label q_mood"),
     ("agreement good.csv --per-task", "Leave --per-task out"),
     ("agreement questions.csv --label q_mood --by topics", "no column 'topics'"),
     ("jury good.csv --price a=1 --price b=1 --price c=1 --price d=1 -o out", "price of 'd'", "no such judge"),

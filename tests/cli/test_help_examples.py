@@ -24,6 +24,7 @@ INPUTS = {  # where an example is not about any answers
     "--abstain-label": ["numbers.csv"],
     "--domain real": ["numbers.csv"],
     "--fail-above": ["today.csv --gold gold.csv"],
+    "--fail-under 0.9": ["today.csv --positive pass"],
     "--fields": ["books.csv"],
     "--method": ["answers.csv", "numbers.csv"],
     "--methods": ["answers.csv", "numbers.csv"],
