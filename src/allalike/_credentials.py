@@ -1,4 +1,4 @@
-"""Hide passwords, tokens and signatures of addresses in text."""
+"""Removal of passwords, tokens and signatures from addresses in text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 HIDDEN = "***"
 DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
-_SHORT = 3  # characters of a part that would hide much else
-_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}"  # of two letters at least, because C: is a disk
-# A password may have any mark in it, though it should not; in addresses of the web it does not begin like a port.
+_SHORT = 3  # characters of a secret that is too short to be hidden: other text would match it
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}"  # at least two characters, because C: is a disk
+# A password may contain any character, also unquoted ones. In web addresses it does not begin like a port.
 ADDRESS = re.compile(
     rf"(?P<start>(?:{_SCHEME}::)*(?P<scheme>(?P<own>{'|'.join(DATABASES)})(?=:)|{_SCHEME})://)"
     r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"
@@ -25,7 +25,7 @@ _PAIR = re.compile(
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text without the passwords, tokens and signatures of the addresses in it.
+    """Return a text without the passwords, tokens and signatures in its addresses.
 
     >>> hide_secrets("There is no 'postgresql:/ada:secret@host/crowd'.")
     "There is no 'postgresql://ada@host/crowd'."
@@ -45,7 +45,7 @@ def _hide_address(found: re.Match[str]) -> str:
 
 
 def find_secrets(word: str) -> set[str]:
-    """Return the secrets of an address, and their parts, as a parser that splits the word may print them.
+    """Return the secrets of an address, and their parts, which a parser may print separately.
 
     >>> sorted(find_secrets("postgresql://ada:open:sesame@host/crowd?sslmode=require&token=abcd"))
     ['abcd', 'open', 'open:sesame', 'sesame']
@@ -61,7 +61,7 @@ def find_secrets(word: str) -> set[str]:
 
 
 def show_address(name: str) -> str:
-    """Return an address without its password and without what follows a question mark or a hash.
+    """Return an address without its password, query and fragment.
 
     >>> show_address("https://ada:secret@host/a.csv?sig=abc"), show_address("postgresql://ada:secret@host/crowd")
     ('https://***@host/a.csv?***', 'postgresql://ada@host/crowd')

@@ -1,4 +1,4 @@
-"""Checks of answers before any work is done: warnings that make every result worthless, and notes on strange data."""
+"""Checks of answers before methods run: warnings about probably misread columns, and notes about unusual data."""
 
 from __future__ import annotations
 
@@ -29,52 +29,49 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.readers import Scan
 
-NUMBERS = "The labels are"  # with which warnings about the label type begin, which the message on it repeats
-_SHOWN = 3  # labels or pairs that a sentence names
+NUMBERS = "The labels are"  # start of notes about the label type, whose content another message repeats
+_SHOWN = 3  # labels or pairs named in a sentence
 _SAMPLE_ANSWERS = 20_000
 _MAX_LABELS, _MAX_IDS = 1 << 12, 1 << 14  # that are compared
-_MIN_NUMBERS = 3  # different ones that may be a scale: two are yes and no
+_MIN_NUMBERS = 3  # distinct numbers that may be a scale: two are yes and no
 _MAX_RATINGS = 11  # such as 0 to 10
-_MANY_ANSWERS = 10  # per task, which may then be one of several questions with labels of its own
-_MANY_WORKERS = 2  # times as many as there are tasks
-_MAX_TYPOS = 0.05  # of the answers with the right word; or two
-_MIN_SWAPPED = 0.15  # by which a worker's answers agree more than those to a task
+_MANY_ANSWERS = 10  # per task: tasks may then be questions with different sets of labels
+_MANY_WORKERS = 2  # times the number of tasks
+_MAX_TYPOS = 0.05  # share of the answers with the right word; or two answers
+_MIN_SWAPPED = 0.15  # excess agreement within workers over agreement within tasks
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
 
 
 @dataclass(frozen=True)
 class Issue:
-    """A reason to doubt that the answers are what was meant; a severe one makes every result worthless."""
+    """A sign that the answers were misread or are unusual; a severe one makes every result worthless."""
 
     text: str
     severe: bool = False
 
 
 def warn_of(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> None:
-    """Give a `DataWarning` for each severe issue, in the name of a caller so many levels up.
-
-    The first of them says in which other ways the source of the answers can be read.
-    """
+    """Issue a `DataWarning` for each severe issue; the first proposes other ways to read ``source``."""
     for place, issue in enumerate(issue for issue in issues if issue.severe):
         others = find_other_readings(source) if place == 0 else ()
         warnings.warn(DataWarning(issue.text, proposals=others), stacklevel=stacklevel + 1)
 
 
 def check_read_answers(answers: Answers | Scan) -> list[Issue]:
-    """Return the severe issues that counting shows, before answers are compared; none if they are not read yet."""
+    """Return the severe issues that follow from counts; none for answers that are not read yet."""
     return [issue for issue in _check_counts(answers) if issue.severe] if isinstance(answers, Answers) else []
 
 
 def check_answers(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Issue]:
-    """Return all issues, severe ones first; if answers were added, without those that need a pass over all of them.
+    """Return all issues, severe ones first; after an update (``again``), without checks that read all answers.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]))
     >>> for issue in check_answers(run):
     ...     print(issue.severe, issue.text[:29])
-    True No task has two answers: 3 an
-    False There are two workers only: b
+    True No task has more than one ans
+    False There are only two workers. B
     """
     issues = list(_check_counts(run, again=again))
     for check in (_check_spellings, _check_header, _check_abstentions, _check_domain, _check_crowd):
@@ -88,11 +85,12 @@ def check_answers(run: Run, gold: Gold | None = None, *, again: bool = False) ->
 
 
 def check_ties(tied: int, tasks: int) -> list[Issue]:
-    """Return an issue if most labels were drawn among equals."""
+    """Return an issue if most labels were tied."""
     if tied <= max(tasks / 2, 1):
         return []
     text = (
-        f"{tied:,} of {tasks:,} truths were drawn among equals: there are too few answers per task, or too many labels."
+        f"{tied:,} of {tasks:,} labels were tied and chosen at random: there are too few answers per task, or too many"
+        " different labels."
     )
     return [Issue(text)]
 
@@ -101,7 +99,7 @@ def list_skipped(reading: Mapping[str, Any], engine: str) -> list[Issue]:
     """Return an issue for each step of the default method that was skipped because it needs too much memory."""
     more = " Use engine='memory', or raise memory=." if engine == "disk" else ""
     skipped = {
-        "copies": "The search for copies was skipped: the pairs of workers need too much memory",
+        "copies": "The search for copy groups was skipped, because the pairs of workers need too much memory",
         "lack": "The confusion matrices were skipped, because they need too much memory",
     }
     return [
@@ -111,7 +109,7 @@ def list_skipped(reading: Mapping[str, Any], engine: str) -> list[Issue]:
     ]
 
 
-# Counts: one worker, task or label, repeats, and tasks that nobody shares.
+# Counts: one worker, task or label, repeated answers, and tasks without a second answer.
 
 
 def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]:
@@ -120,25 +118,25 @@ def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]
     if "repeats" in odd:
         aside = run.notes["repeats_set_aside"]
         yield Issue(
-            f"{_share(aside, n_answers + aside)} rows have a worker and a task that an earlier row has, and are set"
-            f" aside.{_explain_repeats(run, again=again)}",
+            f"{_share(aside, n_answers + aside)} rows repeat the worker and task of an earlier row, and were"
+            f" removed.{_explain_repeats(run, again=again)}",
             severe=True,
         )
     yield from _check_single_values(run, odd)
     if "apart" in odd:
         yield Issue(
-            f"No task has two answers: {n_answers:,} answers to {run.n_tasks:,} tasks, so that no two workers can be"
-            f" compared. Perhaps {task} numbers the rows, and is not what was asked: then name the right column. If"
-            " every worker has a column, it is a matrix, to be read as wide.",
+            f"No task has more than one answer ({n_answers:,} answers, {run.n_tasks:,} tasks), so workers cannot be"
+            f" compared. If {task} is a row number and not the task, choose another column. If the file has one column"
+            " per worker, read it with wide='tasks'.",
             severe=True,
         )
     elif 0 < run.n_single < run.n_tasks:
-        yield Issue(f"{_share(run.n_single, run.n_tasks)} tasks have one answer only, which is taken for the truth.")
+        yield Issue(f"{_share(run.n_single, run.n_tasks)} tasks have a single answer, which is used as their label.")
     if "unlike" in odd:
         yield Issue(
-            f"There are as many different labels as answers, {n_answers:,}, such as {list_labels(run)[0]!r}: no two"
-            f" workers agree. Perhaps {_name_column(run, 'label')} is not what was answered: then name the right"
-            " column. If these are texts or numbers, give them this domain.",
+            f"All {n_answers:,} labels are different, such as {list_labels(run)[0]!r}, so no two workers agree. If"
+            f" {_name_column(run, 'label')} is not the label, choose another column. If the labels are texts or"
+            " numbers, choose that domain.",
             severe=True,
         )
 
@@ -149,25 +147,25 @@ def _check_single_values(run: Run | Answers, odd: set[str]) -> Iterator[Issue]:
     worker, task, label = (_name_column(run, role) for role in ("worker", "task", "label"))
     every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
     if "worker" in odd:
-        column = f" Perhaps {worker} is not who answered: then name the right column."
+        column = f" If {worker} is not the worker, choose another column."
         column = "" if "tool" in run.notes.get("guessed", {}) else column
         yield Issue(
-            f"{every} by one worker, {run.workers[0]!r}, and there are no others to compare them with.{column}"
-            " If every worker or model has a file, the files of the others belong with it. If every one has a column,"
-            " it is a matrix, to be read as wide.",
+            f"{every} by one worker, {run.workers[0]!r}, and cannot be compared with others.{column} If there is one"
+            " file per worker or model, read it with the files of the others. If there is one column per worker, read"
+            " the table with wide='tasks'.",
             severe=True,
         )
     if "task" in odd:
         yield Issue(
-            f"{every} about one task. Perhaps {task} is not what was asked: then name the right column. If every task"
-            " has a column, it is a matrix, to be read as wide.",
+            f"{every} to one task. If {task} is not the task, choose another column. If there is one column per task,"
+            " read the table with wide='workers'.",
             severe=True,
         )
     if "label" in odd:
         only = list_labels(run)[0] if run.only_number is None else _show(run, run.only_number)
         yield Issue(
-            f"All {n_answers:,} labels are the same, {shorten(only)}. Perhaps {label} is what was asked, and not what"
-            " was answered: then name the right column.",
+            f"All {n_answers:,} labels are the same, {shorten(only)}. If {label} is not the label, choose another"
+            " column.",
             severe=True,
         )
 
@@ -175,13 +173,13 @@ def _check_single_values(run: Run | Answers, odd: set[str]) -> Iterator[Issue]:
 def _explain_repeats(run: Run | Answers, *, again: bool) -> str:
     if again:
         return (
-            " Perhaps they were added before: then there is nothing to do. If workers gave them anew, and the last ones"
-            " shall count, run 'allalike discover' on all answers with duplicates='last'."
+            " If these answers were added before, there is nothing to do. If workers changed their answers, run"
+            " 'allalike discover' on all answers with duplicates='last'."
         )
     return (
-        f" Perhaps {_name_column(run, 'task')}, of {run.n_tasks:,} different values, is not what was asked, or"
-        f" {_name_column(run, 'worker')}, of {len(run.workers):,}, not who answered: then name the right columns. If"
-        " the rows of a worker and a task are parts of one answer, read them with duplicates='set'."
+        f" If {_name_column(run, 'task')} ({run.n_tasks:,} different values) is not the task, or"
+        f" {_name_column(run, 'worker')} ({len(run.workers):,}) not the worker, choose other columns. If the rows of a"
+        " worker and a task are parts of one answer, read them with duplicates='set'."
     )
 
 
@@ -191,11 +189,11 @@ def _check_crowd(run: Run) -> Iterator[Issue]:
     workers = len(run.workers)
     many = workers > _MANY_WORKERS * run.n_tasks > _MANY_WORKERS
     if workers == 2:
-        yield Issue("There are two workers only: both count the same, for their answers do not tell who is better.")
+        yield Issue("There are only two workers. Both have the same weight, because disagreement shows no better one.")
     elif many and run.domain.name != "ranking" and "tool" not in run.notes.get("guessed", {}):
         yield Issue(
-            f"There are {workers:,} workers and {run.n_tasks:,} tasks: if {_name_column(run, 'worker')} is what was"
-            f" asked and {_name_column(run, 'task')} who answered, name them the other way round."
+            f"There are {workers:,} workers and {run.n_tasks:,} tasks. If {_name_column(run, 'worker')} is the task and"
+            f" {_name_column(run, 'task')} the worker, swap them with columns=."
         )
 
 
@@ -214,9 +212,9 @@ def _check_swapped(run: Run) -> Iterator[Issue]:
     chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
     if own - max(others, chance) > _MIN_SWAPPED:
         yield Issue(
-            f"A worker's answers to different tasks are the same in {100 * own:.0f} %, different workers' answers to"
-            f" one task in {100 * others:.0f} %. Perhaps {_name_column(run, 'worker')} is what was asked and"
-            f" {_name_column(run, 'task')} who answered; if not, workers answer without looking."
+            f"Two answers by one worker are the same in {100 * own:.0f} %, two answers to one task only in"
+            f" {100 * others:.0f} %. If {_name_column(run, 'worker')} is the task and {_name_column(run, 'task')} the"
+            " worker, swap them with columns=. Otherwise many workers are uninformative."
         )
 
 
@@ -235,24 +233,24 @@ def _check_spellings(run: Run) -> Iterator[Issue]:
         spellings = max(map(find_spellings, _split_labels(run)), key=lambda part: part.labels if part else 0)
     if spellings is not None:
         yield Issue(
-            f"{spellings.labels:,} labels differ only in how they are written: {_list_pairs(spellings.pairs)}. If they"
-            f" mean the same, {_propose_join(spellings.option)}."
+            f"{spellings.labels:,} labels differ only in spelling: {_list_pairs(spellings.pairs)}. If they mean the"
+            f" same, {_propose_join(spellings.option)}."
         )
     elif typos := _find_typos(run):
         yield Issue(
-            f"{count(len(typos), 'label')} may be a slip of the pen: {_list_pairs(typos)}. If so, {_propose_join('')}."
+            f"{count(len(typos), 'label')} may be misspelled: {_list_pairs(typos)}. If so, {_propose_join('')}."
         )
     for role, ids in (("workers", run.workers), ("tasks", run.sample_tasks)):
         pairs = [] if ids is None else find_same_ids(ids.take(np.arange(min(len(ids), _MAX_IDS))).tolist())
         if pairs:
             yield Issue(
-                f"{2 * len(pairs):,} {role} differ only in how they are written: {_list_pairs(pairs)}. If they are the"
-                " same, write them alike."
+                f"{2 * len(pairs):,} {role} differ only in spelling: {_list_pairs(pairs)}. If they are the same, unify"
+                " their spelling."
             )
 
 
 def _split_labels(run: Run) -> list[list[Any]]:
-    """Split the labels by the questions that they answer: those of one question occur in the same tasks."""
+    """Split the labels by question: labels of the same question occur in the same tasks."""
     labels = list_labels(run)
     part = np.arange(len(labels))
     for block in sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks:
@@ -264,7 +262,7 @@ def _split_labels(run: Run) -> list[list[Any]]:
 
 
 def _find_typos(run: Run) -> list[tuple[Any, Any]]:
-    """Return words, and words near them that are hardly ever given."""
+    """Return pairs of a frequent word and a rare similar one."""
     labels = list_labels(run) if run.encoding.nominal else []
     near = find_near_words(labels)
     if not near:
@@ -288,15 +286,15 @@ def _list_pairs(pairs: Sequence[tuple[Any, Any]]) -> str:
 
 
 def _propose_join(option: str) -> str:
-    return f"the domain {option} or a label map joins them" if option else "a label map joins them"
+    return f"join them with the domain {option} or a label map" if option else "join them with a label map"
 
 
 def _check_header(run: Run) -> Iterator[Issue]:
     name = _name_column(run, "worker")
     if name in {repr(each) for each in run.workers.take(np.arange(min(len(run.workers), _MAX_IDS))).tolist()}:
         yield Issue(
-            f"One of the workers is called {name}, as the column is. Perhaps the header stands again between the rows,"
-            " where files were joined: remove it there."
+            f"One worker has the name of the column, {name}. If files were concatenated with their headers, remove the"
+            " headers between the rows."
         )
 
 
@@ -305,11 +303,11 @@ def _check_abstentions(run: Run) -> Iterator[Issue]:
     known = any("abstain_label" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
     if labels and run.encoding.n_labels > 2 and not known:
         listed = " and ".join(map(repr, labels[:_SHOWN]))
-        yield Issue(f"The label {listed} may mean that there is no answer. Exclude it with abstain_label.")
+        yield Issue(f"The label {listed} may mean 'no answer'. Exclude it with abstain_label.")
 
 
 def _check_domain(run: Run) -> Iterator[Issue]:
-    """Check guessed label types: numbers read as classes, or the reverse, and the ends of a scale."""
+    """Check inferred label types: numbers read as classes, or the reverse, and the levels of a scale."""
     encoding, labels = run.encoding, list_labels(run)
     if "domain" in run.notes.get("guessed", {}):
         numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
@@ -325,8 +323,8 @@ def _check_domain(run: Run) -> Iterator[Issue]:
     described = encoding.describe()
     if described.get("levels_from") == "data":
         yield Issue(
-            f"The scale is taken to go from {described['levels'][0]} to {described['levels'][-1]}, as the answers do."
-            " If it has other levels, name all of them: domain='ordinal(levels=[...])'."
+            f"The levels are those in the answers, from {described['levels'][0]} to {described['levels'][-1]}."
+            " If the scale has other levels, list all of them: domain='ordinal(levels=[...])'."
         )
 
 
@@ -344,17 +342,17 @@ def _check_ratings(run: Run) -> Iterator[Issue]:
 
 # Outliers: codes such as -999, and few answers that carry most of the squared distance.
 #
-# A code is a number that is given three times or more, and is farther from all others than these are from each other.
-# Squares are the wrong distance if the largest 1 % of the deviations from the median of their task carry half of all
-# squares; of normal errors it takes the largest 12 %, of Laplacian errors the largest 7 %. A worker with more than a
-# quarter of such answers is simply a bad one, and does not count.
+# A code is a number that occurs at least three times and is farther from all others than these are from each other.
+# The squared distance is unsuitable if the largest 1 % of the deviations from the task medians make up half of the sum
+# of squares. With normal errors this takes the largest 12 %, with Laplacian errors the largest 7 %. Workers with more
+# than a quarter of these answers are inaccurate workers, and are not counted.
 
 _OUTLIER_SAMPLE = 200_000
-_MIN_ANSWERS = 3  # to a task, for its median to say anything
-_MAX_OUTLIERS = 0.01  # of all answers, which are so many at least:
-_MIN_OUTLIER_ANSWERS = 50
-_MIN_SQUARES = 0.5  # of the sum of squares
-_MIN_CODES = 3  # times that a code is given
+_MIN_ANSWERS = 3  # per task, so that its median is informative
+_MAX_OUTLIERS = 0.01  # share of the answers
+_MIN_OUTLIER_ANSWERS = 50  # answers needed for the check
+_MIN_SQUARES = 0.5  # share of the sum of squares
+_MIN_CODES = 3  # occurrences of a code
 _BAD_SHARE = 0.25  # of a worker's answers
 
 
@@ -380,9 +378,9 @@ def _check_far_answers(run: Run) -> Iterator[Issue]:
         first = order[far[order]][0]
         shown = f"{label[first]:g}" if run.domain.spelling.numbers else _show(run, label[first])
         yield Issue(
-            f"{int(far.sum()):,} of {len(far):,} answers carry {100 * share:.0f} % of the squared distance, such as"
-            f" {shown} by {run.workers[int(worker[first])]!r}, so that a few answers decide who is good. Leave them out"
-            f" if they are no answers, or compare by absolute distance: domain='{run.domain.name}(distance=absolute)'."
+            f"{int(far.sum()):,} of {len(far):,} answers make up {100 * share:.0f} % of the squared distance, such as"
+            f" {shown} by {run.workers[int(worker[first])]!r}, so a few answers determine the weights. Remove them if"
+            f" they are not answers, or use the absolute distance: domain='{run.domain.name}(distance=absolute)'."
         )
 
 
@@ -403,13 +401,13 @@ def _find_codes(run: Run) -> Iterator[Issue]:
     for place in codes:
         code = f"{numbers[place]:g}"
         yield Issue(
-            f"{code} was given {times[place]:,} times, and all other answers are between {low:g} and {high:g}. If it"
-            f" means that there is no answer, name it so (abstain_label='{code}')."
+            f"{code} occurs {times[place]:,} times, and all other answers are between {low:g} and {high:g}. If it"
+            f" means 'no answer', exclude it with abstain_label='{code}'."
         )
 
 
 def _find_deviations(block: Block) -> tuple[Array, Array, Array]:
-    """Return worker, label and deviation from the median of its task, of answers to tasks with enough of them."""
+    """Return worker, label and deviation from the task's median, for tasks with enough answers."""
     enough = block.to_answers(block.sizes >= _MIN_ANSWERS)
     deviation = np.abs(block.label - block.to_answers(find_order(block).middle(block)))
     return block.worker[enough], block.label[enough], deviation[enough]
@@ -425,7 +423,7 @@ def _check_gold(run: Run, gold: Gold) -> Iterator[Issue]:
         pieces = (piece.tasks.take(np.flatnonzero(piece.found["known"])) for piece in run.find(_mark_gold).pieces())
         first = ids[int(np.argmin(find_places(ids, Values.join(list(pieces)))))]
         share = _share(without, run.n_gold + without)
-        yield Issue(f"{share} tasks with gold have no answers, the first of them {first!r}.")
+        yield Issue(f"{share} tasks with gold labels have no answers, such as {first!r}.")
     if unknown := gold.find_unanswered(run.encoding):
         labels = list_labels(run)
         known = ", ".join(map(repr, labels[:_SHOWN]))
@@ -434,8 +432,8 @@ def _check_gold(run: Run, gold: Gold) -> Iterator[Issue]:
         same = [other for one, other in (spellings.pairs if spellings else ()) if one == unknown[0]]
         hint = f" If it is {same[0]!r}, {_propose_join(spellings.option)}." if spellings and same else ""
         yield Issue(
-            f"{len(unknown):,} of the labels in the gold occur in no answer, the first of them {unknown[0]!r}."
-            f"{f' The answers have {known}{more}.' if known else ''}{hint}"
+            f"No answer has {count(len(unknown), 'gold label')}, such as {unknown[0]!r}."
+            f"{f' The answers contain {known}{more}.' if known else ''}{hint}"
         )
 
 
@@ -446,13 +444,13 @@ def _mark_gold(block: Block) -> dict[str, Array]:
 
 
 def list_labels(run: Run | Answers) -> list[Any]:
-    """Return the labels that occur, where labels are classes, or the first of them."""
+    """Return the classes, at most the first 4,096; empty for labels that are not classes."""
     known = np.arange(min(run.encoding.n_labels, _MAX_LABELS))
     return run.encoding.decode(known).tolist() if len(known) else []
 
 
 def _show(run: Run | Answers, number: float) -> Any:
-    """Return a number as the label that it is."""
+    """Return the label with this number as its code."""
     return run.encoding.decode(np.array([number]))[0]
 
 

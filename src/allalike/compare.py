@@ -290,7 +290,7 @@ class Comparison(Framed[Frame]):
         worse, oracle, failed), p, seconds, iterations, converged, note. Without: in place of error to p the average
         over the other methods of same (the share of tasks with the same label) and distance (between the truths).
         """
-        return self._dress(self._listed)
+        return self._to_frame(self._listed)
 
     @property
     def _listed(self) -> pd.DataFrame:
@@ -301,7 +301,7 @@ class Comparison(Framed[Frame]):
         """Each method against each: the share of tasks with the ``same`` label, and the mean ``distance``."""
         names = list(self._labels)
         parts = {name: pd.DataFrame(part, names, names) for name, part in self._agreement.items()}
-        return self._dress(pd.concat(parts, axis=1), "method")
+        return self._to_frame(pd.concat(parts, axis=1), "method")
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

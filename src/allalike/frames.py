@@ -1,9 +1,8 @@
-"""Frames: the tables of results in the kind of frame in which the answers came.
+"""Result tables in the type of data frame that the answers were read from.
 
-Answers from polars give tables of polars, those from Arrow, DuckDB or anything else that hands over a stream of Arrow
-give tables of Arrow, and a data set of Hugging Face gives such data sets. Files, rows and frames of pandas give frames
-of pandas. Whatever came in, `Framed.tables_as` gives another kind. Frames other than those of pandas have no index: it
-becomes the first column.
+Answers from polars give polars frames. Answers from Arrow, DuckDB or another Arrow stream give Arrow tables, and a
+Hugging Face data set gives such data sets. Files, rows and pandas frames give pandas frames. `Framed.tables_as` selects
+another type. Only pandas frames have an index; in the others it becomes the first column.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _EXTRAS = {"polars": "polars", "datasets": "huggingface"}
 
 
 class Framed(Generic[Frame]):
-    """What has tables: they are frames of the kind that came in, for a type checker those of pandas unless it is said.
+    """A base of results with tables, whose type parameter is the type of their frames (default: pandas).
 
     >>> import allalike, polars
     >>> frame = polars.DataFrame({"worker": ["ada", "bob"], "task": [1, 1], "label": ["x", "x"]})
@@ -47,7 +46,7 @@ class Framed(Generic[Frame]):
     run: Run
 
     def tables_as(self, frame: str) -> Any:
-        """Return the same with tables of another kind of frame.
+        """Return a copy with tables of another type: ``pandas``, ``polars``, ``arrow`` or ``datasets``.
 
         >>> import allalike
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x")])
@@ -58,16 +57,16 @@ class Framed(Generic[Frame]):
             self, run=replace(self.run, frame=check_choice(frame, ("pandas", "polars", "arrow", "datasets"), "frame"))
         )  # type: ignore[type-var]
 
-    def _dress(self, table: Mapping[str, Values | Array] | pd.DataFrame, index: str = "") -> Frame:
-        dressed: Frame = dress(table, self.run.frame, index)
-        return dressed
+    def _to_frame(self, table: Mapping[str, Values | Array] | pd.DataFrame, index: str = "") -> Frame:
+        made: Frame = make_frame(table, self.run.frame, index)
+        return made
 
 
-def dress(table: Mapping[str, Values | Array] | pd.DataFrame, frame: str, index: str = "") -> Any:
-    """Return columns, or a frame of pandas, as a frame of this kind; an index becomes a column of this name.
+def make_frame(table: Mapping[str, Values | Array] | pd.DataFrame, frame: str, index: str = "") -> Any:
+    """Return columns or a pandas frame as a frame of type ``frame``; its index becomes the column ``index``.
 
     >>> import numpy as np
-    >>> dress({"task": np.array([1, 2])}, "polars").shape
+    >>> make_frame({"task": np.array([1, 2])}, "polars").shape
     (2, 1)
     """
     if frame == "pandas":
@@ -75,15 +74,15 @@ def dress(table: Mapping[str, Values | Array] | pd.DataFrame, frame: str, index:
     if not isinstance(table, Mapping):
         table = table if isinstance(table.index, pd.RangeIndex) else table.rename_axis(index=index).reset_index()
         names = [" ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name) for name in table.columns]
-        table = {each: _take_over(table.iloc[:, n]) for n, each in enumerate(tell_apart(names))}
+        table = {each: _take_over(table.iloc[:, n]) for n, each in enumerate(number_repeated(names))}
     made = table_of({name: _typed(column) for name, column in table.items()})
     return made if frame == "arrow" else _hand_over(made, frame)
 
 
-def tell_apart(names: Sequence[str]) -> list[str]:
-    """Return names of which none is there twice, such as that of a class called task.
+def number_repeated(names: Sequence[str]) -> list[str]:
+    """Return distinct names: a repeated one, such as that of a class called task, gets a number.
 
-    >>> tell_apart(["task", "x", "task"])
+    >>> number_repeated(["task", "x", "task"])
     ['task', 'x', 'task.2']
     """
     return [name if name not in names[:n] else f"{name}.{n}" for n, name in enumerate(names)]
@@ -96,7 +95,7 @@ def _take_over(column: pd.Series[Any]) -> Values:
 
 
 def _typed(column: Values | Array) -> Values | Array:
-    """Return objects of Python as Arrow has them, sets as lists; those that it cannot hold stay, and become texts."""
+    """Convert Python objects to Arrow, sets to lists; values that Arrow cannot hold stay, and later become texts."""
     if not isinstance(column, Values) or not isinstance(column.data, list):
         return column
     listed = [sorted(value) if isinstance(value, Set) else value for value in column.data]
@@ -107,10 +106,10 @@ def _typed(column: Values | Array) -> Values | Array:
 
 
 def _hand_over(table: pa.Table, frame: str) -> Any:
-    """Return a table of Arrow as one of polars or Hugging Face."""
+    """Convert an Arrow table to polars or to a Hugging Face data set."""
     try:
         package = import_module(frame)
     except ImportError:
-        said = f"Tables of {frame} need it. Install it with: pip install 'allalike[{_EXTRAS[frame]}]'."
-        raise UnsupportedError(said) from None
+        message = f"{frame} is not installed. Install it with: pip install 'allalike[{_EXTRAS[frame]}]'."
+        raise UnsupportedError(message) from None
     return package.from_arrow(table) if frame == "polars" else package.Dataset(table)

@@ -1,12 +1,12 @@
-"""Checks of gold labels before they count: whether they are written as the answers are, and which label map would fit.
+"""Checks of gold labels against the majority vote before they are used, and label maps that would make them agree.
 
-Gold that is spelled differently, such as 0, 1, 2 where answers are 1, 2, 3, would be believed against everybody. It is
-compared with the majority vote of its tasks, which needs no weights and is the same on every engine.
+Gold labels that are spelled differently from the answers, such as 0, 1, 2 instead of 1, 2, 3, would overrule all
+workers. The majority vote of the tasks needs no weights and is the same on every engine.
 
-For each label map, the log likelihood ratio of the votes (in nats) is computed: if the gold means that, against if it
-means what it says. A map pays for the number of maps of its kind, because one of many always fits by chance. The
-constants come from 68 public crowds of classes: the vote met at least 35 % of the gold of two classes, 44 % of more.
-Workers whose answers clearly meet the gold as it is support it, even if the others do not.
+A label map is rated by the log likelihood ratio of the votes (in nats): gold labels mapped, against gold labels as they
+are. The logarithm of the number of similar maps is subtracted, because one of many maps fits by chance. The constants
+are from 68 public crowds: the majority vote agreed with at least 35 % of the gold labels of two classes, and with 44 %
+of more. Gold labels are also accepted as they are if enough workers clearly agree with them.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
     Codes = npt.NDArray[np.int64]
 
-_MIN_RIGHT = {True: 0.3, False: 0.35}  # of the votes of any crowd, for two classes and for more
+_MIN_RIGHT = {True: 0.3, False: 0.35}  # share of correct votes in any crowd, for two classes and for more
 _MAX_RIGHT = 0.97
-_SAME_ERROR = 0.5  # of the errors on one class that go to the same other one, at most
-_UNHEARD = 0.02  # probability that a gold label is one of few classes, and no answer has it
+_SAME_ERROR = 0.5  # largest share of the errors on a class that are the same other class
+_UNHEARD = 0.02  # probability that no answer has a gold label, if there are few classes
 _FEW_LABELS = 20
 _MAX_MAPPED = 60  # labels for which a map is searched
 _MIN_NATS = 4.0
 _MIN_FIT = 0.6  # of the tasks must agree under a map
 _CONTRADICTED = 1e-3  # probability
-_MIN_TASKS = 5  # with gold that nobody gave, if there are more labels than few
+_MIN_TASKS = 5  # with gold labels that no answer has, if there are many labels
 _SUPPORTED = 0.01  # probability
-_MIN_SUPPORT = 0.2  # of the answers to tasks with gold, by workers who clearly meet it
+_MIN_SUPPORT = 0.2  # share of the answers to tasks with gold labels, by workers who clearly agree with these
 _MAX_COMMAND = 900  # characters
 _MAX_SHOWN = 3
 
 
 @dataclass(frozen=True)
 class LabelMap:
-    """What gold labels may mean: in words, as a gold map, and the number of tasks that agree then."""
+    """A label map for gold labels: in words, as a gold map, and the number of tasks that agree under it."""
 
     what: str
     gold_map: str
@@ -64,10 +64,10 @@ class LabelMap:
 
 @dataclass(frozen=True)
 class GoldVotes:
-    """Gold labels of tasks whose vote is not tied, beside these votes.
+    """Gold labels and majority votes of tasks without tied votes.
 
-    ``values`` are the different gold labels, ``codes`` their places among ``labels``, those of the answers (behind the
-    last if no answer has it). ``gold`` is the place among the values and ``vote`` that among the labels, per task.
+    ``values`` are the distinct gold labels, and ``codes`` their indices in ``labels``, the labels of the answers
+    (``len(labels)`` if no answer has it). Per task, ``gold`` is an index in the values and ``vote`` one in the labels.
     """
 
     values: Sequence[Any]
@@ -78,7 +78,7 @@ class GoldVotes:
 
     @property
     def unheard(self) -> npt.NDArray[np.bool_]:
-        """Which values no answer has."""
+        """A mask of the gold labels that no answer has."""
         return self.codes >= len(self.labels)
 
     def count_agreeing(self, meant: Codes) -> int:
@@ -88,7 +88,7 @@ class GoldVotes:
 
 @dataclass(frozen=True)
 class GoldMisfit:
-    """Gold labels that are hardly meant as they are, and the label maps that fit, best first."""
+    """Gold labels that probably need a label map, and the label maps that fit, best first."""
 
     tasks: int
     agree: int
@@ -97,26 +97,26 @@ class GoldMisfit:
 
     @property
     def what(self) -> str:
-        """What is wrong."""
+        """A description of the mismatch."""
         labels = ", ".join(shorten(label) for label in self.unheard[:_MAX_SHOWN])
         more = f" and {len(self.unheard) - _MAX_SHOWN:,} more" if len(self.unheard) > _MAX_SHOWN else ""
         text = (
-            "The gold does not fit the answers: the majority vote agrees with it on"
+            "The gold labels do not match the answers: the majority vote agrees with gold on"
             f" {self.agree:,} of {count(self.tasks, 'task')}."
         )
         if self.unheard:
-            text += f" No answer has its {'label' if len(self.unheard) == 1 else 'labels'} {labels}{more}."
+            text += f" No answer has the {'label' if len(self.unheard) == 1 else 'labels'} {labels}{more}."
         if self.maps:
-            text += f" It agrees on {self.maps[0].agree:,} if {self.maps[0].what}."
+            text += f" If {self.maps[0].what}, it agrees on {self.maps[0].agree:,}."
         return text
 
     def describe(self) -> Issue:
-        """Return the issue of gold that only measures errors."""
+        """Return the issue for gold labels that are only used to evaluate."""
         best = [each for each in self.maps[:1] if len(each.gold_map) <= _MAX_COMMAND and "'" not in each.gold_map]
-        return Issue(self.what + "".join(f" If that is meant, say gold_map='{each.gold_map}'." for each in best))
+        return Issue(self.what + "".join(f" To map the labels, use gold_map='{each.gold_map}'." for each in best))
 
     def refuse(self, *, usable: bool = True) -> GoldError:
-        """Return the error of gold that would count as evidence, unless it is not ``usable`` as it is."""
+        """Return the error for gold labels used as evidence; if ``usable``, also suggest to keep them unmapped."""
         suggestions: list[tuple[str, dict[str, Any]]] = []
         for each in self.maps[:_MAX_SHOWN]:
             if len(each.gold_map) <= _MAX_COMMAND:
@@ -124,12 +124,12 @@ class GoldMisfit:
                 suggestions.append((f"If {each.what} ({agree})", {"gold_map": each.gold_map}))
         if usable:
             suggestions.append(("To measure the error only", {"use_gold": False}))
-            suggestions.append(("If the gold is right as it is", {"gold_map": SAME}))
+            suggestions.append(("If the gold labels are correct as they are", {"gold_map": SAME}))
         return GoldError(self.what, suggestions=suggestions)
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
-    """Return what is wrong with gold labels of classes, if anything is, unless the user stated how they are meant.
+    """Return the mismatch between gold labels of classes and the answers, if any; None if the user mapped the labels.
 
     >>> import allalike
     >>> rows = [(worker, task, 1 + task % 3) for worker in "abc" for task in range(9)]
@@ -153,7 +153,7 @@ def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
 
 
 def is_contradicted(votes: GoldVotes) -> bool:
-    """Return whether fewer votes meet the gold than those of any crowd would, or than would by chance.
+    """Return whether fewer votes agree with gold than in any crowd, or than by chance.
 
     >>> codes, many = np.array([0, 1]), np.arange(30) % 2
     >>> [is_contradicted(GoldVotes("xy", codes, "xy", many, vote)) for vote in (1 - many, many[::-1], many)]
@@ -169,7 +169,7 @@ def is_contradicted(votes: GoldVotes) -> bool:
 
 
 def _find_maps(votes: GoldVotes) -> list[LabelMap]:
-    """Return the label maps that the votes clearly support, the most probable first."""
+    """Return the label maps that the votes clearly support, best first."""
     proposals = [*_propose_spellings(votes), *_propose_assignment(votes)]
     rated = [(_compute_support(votes, meant, price), what, meant) for what, meant, price in proposals]
     rated.sort(key=lambda each: -each[0])
@@ -192,7 +192,7 @@ def _compute_support(votes: GoldVotes, meant: Codes, price: float) -> float:
     fits, stays = vote == meant[gold], vote == votes.codes[gold]
     right = max(_MIN_RIGHT[n_labels == 2], float(stays.mean()))
     meets = float(np.clip(fits.mean(), 0.5, _MAX_RIGHT))
-    wrong = np.where(unheard, 1.0, 1 - right)  # probability that a vote is wrong, if the gold means what it says
+    wrong = np.where(unheard, 1.0, 1 - right)  # probability that a vote is wrong, if no label is mapped
     same = np.where(unheard | (n_labels > 2), _SAME_ERROR, 1.0)
     spread = (1 - same) / max(n_labels - 2, 1)
     as_given = np.where(stays, right, wrong * np.where(fits, same, np.maximum(spread, 1e-9)))
@@ -204,7 +204,7 @@ def _compute_support(votes: GoldVotes, meant: Codes, price: float) -> float:
 
 
 def _propose_spellings(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
-    """Propose that labels that no answer has differ in case and marks; proposals are text, codes and price."""
+    """Propose to ignore case and punctuation of labels that no answer has; yield text, codes and price."""
 
     def fold(value: Any) -> str:
         return "".join(mark for mark in str(value).casefold() if mark.isalnum())
@@ -218,18 +218,18 @@ def _propose_spellings(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
         if len(same) == 1:
             meant[place] = same[0]
     if (meant != votes.codes).any():
-        yield "case and marks are those of the answers", meant, 0.0
+        yield "case and punctuation are ignored", meant, 0.0
 
 
 def _propose_assignment(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
-    """Propose the one-to-one map with which most tasks agree."""
+    """Propose the one-to-one map under which most tasks agree."""
     n_labels, n_values = len(votes.labels), len(votes.values)
     if max(n_labels, n_values) > _MAX_MAPPED:
         return
     counts = np.zeros((n_values, max(n_labels, n_values)))
     np.add.at(counts, (votes.gold, votes.vote), 1.0)
     own = np.flatnonzero(~votes.unheard)
-    counts[own, votes.codes[own]] += 0.5  # in doubt, a label is itself
+    counts[own, votes.codes[own]] += 0.5  # breaks ties in favour of the unmapped label
     rows, columns = np.arange(n_values), counts.argmax(axis=1)
     if len(set(columns.tolist())) < n_values:
         from scipy.optimize import linear_sum_assignment  # a slow import
@@ -245,13 +245,13 @@ def _propose_assignment(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
 
 
 def _list_changes(votes: GoldVotes, meant: Codes) -> list[tuple[Any, int]]:
-    """List the values that mean another label, with the place of that label."""
+    """List the mapped values, with the index of the label that each is mapped to."""
     triples = zip(votes.values, meant.tolist(), votes.codes.tolist(), strict=True)
     return [(value, new) for value, new, old in triples if new != old and new < len(votes.labels)]
 
 
 def _compare_with_votes(run: Run, gold: Gold) -> GoldVotes | None:
-    """Return the gold of tasks whose majority vote is not tied, and these votes; None if there are no such tasks."""
+    """Return gold labels and majority votes of the tasks without tied votes; None if there are no such tasks."""
     kernels = run.choose_quorum(np.ones(len(run.workers)))[0]
     aggregate = partial(kernels.aggregate, ties=run.ties)
     ids, votes = [], []
@@ -278,7 +278,7 @@ def _compare_with_votes(run: Run, gold: Gold) -> GoldVotes | None:
 
 
 def _vote(block: Block, *, aggregate: Callable[..., Any], every: bool) -> dict[str, Array]:
-    """Return majority votes, and which are not tied and of tasks with gold, or of all if the block knows of no gold."""
+    """Return majority votes, and a mask of those that are not tied and have gold labels (or are any, if ``every``)."""
     decided = aggregate(block, np.ones(block.n_workers), np.zeros(block.n_workers))
     wanted = np.full(block.n_tasks, every)
     wanted[block.gold_task] = True
@@ -286,7 +286,7 @@ def _vote(block: Block, *, aggregate: Callable[..., Any], every: bool) -> dict[s
 
 
 def _is_supported(run: Run) -> bool:
-    """Return whether workers with many of the answers clearly meet the gold as it is more often than not."""
+    """Return whether workers with many of the answers agree with the unmapped gold labels significantly often."""
     from scipy.special import bdtrc
 
     if not run.n_gold:

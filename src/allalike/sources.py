@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from allalike.domains import Domain
     from allalike.readers.formats.source import Source
 
-_MAX_BYTES = 1 << 28  # of answers that are read to explain an error
-_MIN_TASKS = 0.5  # of what a column of tasks holds
+_MAX_BYTES = 1 << 28  # size of answers that are read to explain an error
+_MIN_TASKS = 0.5  # share of a task column's values that are tasks of the answers
 
 
 def open_source(
@@ -55,19 +55,19 @@ def open_source(
     domain: str | Domain | None = None,
     **how: Unpack[ReadOptions],
 ) -> tuple[Answers | Scan, Gold | None]:
-    """Return answers as they are, or how they are to be read, and the gold labels."""
+    """Return answers, or a scan of them, and the gold labels."""
     if not isinstance(answers, Answers | Scan):
         answers = scan(answers, domain=domain, **how)
     elif given := find_unusual({"domain": domain, **how}):
         name = next(iter(given))
         raise OptionError(
-            f"The answers have been read or named already. Give {name} to allalike.read or allalike.scan instead."
+            f"{name} has no effect on answers that are already read. Pass {name} to allalike.read or allalike.scan."
         )
     if is_within(gold):
         return open_gold_within(answers, gold, gold_map)
-    for name, said in (("gold_columns", gold_columns), ("gold_map", gold_map)):
-        if gold is None and said:
-            raise OptionError(f"{name} is {said!r}, but no gold is given.")
+    for name, value in (("gold_columns", gold_columns), ("gold_map", gold_map)):
+        if gold is None and value:
+            raise OptionError(f"{name} is {value!r}, but there are no gold labels. Add gold=, or remove {name}.")
     if gold is None:
         return answers, None
     files = Scan(source=None, **answers.read_options) if isinstance(answers, Answers) else answers
@@ -79,20 +79,20 @@ def open_source(
         error = suggest_columns(raised, answers, gold)
         if not set(answers.inputs) & set(find_inputs(gold)):
             raise error from raised
-        said = f"{error.args[0]} The gold is the file of the answers: truths in a column of it are {COLUMN}NAME."
-        raise GoldError(said, **error.options) from raised
+        message = f"{error.args[0]} Gold and answers are the same file. Name the column of gold labels as {COLUMN}NAME."
+        raise GoldError(message, **error.options) from raised
 
 
 def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple[Scan, Gold]:
-    """Return answers, and gold labels in a column of their table, or marked by the tool that exported them.
+    """Return answers, and gold labels from a column of their table or marked by the tool that exported them.
 
-    In a matrix the column is not a worker. Rows that a tool marks as gold are not answers.
+    In a matrix, this column is not a worker. Rows that a tool marks as gold are not answers.
     """
     name = gold.removeprefix(COLUMN)
     if not isinstance(answers, Scan):
         raise GoldError(
-            f"The answers have been read already, and the column {name!r} was not. Give what they were read from, or"
-            " the truths."
+            f"The answers are already read, without the column {name!r}. Pass the source of the answers, or the gold"
+            " labels themselves."
         )
     if gold == EXPORT:
         answers = replace(answers, golden=True)
@@ -100,8 +100,8 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
             table, picked, _ = answers.opened()
         if picked["label"] not in table.truths:
             raise GoldError(
-                f"{table.where} marks no truths: it is not from a tool that marks some, or none is marked in it. Give"
-                " them in a file."
+                f"{table.where} has no marked gold labels: its tool marks none, or none is marked in this export. Pass"
+                " gold labels in a file."
             )
         name = table.truths[picked["label"]]
     labels = gather_gold(answers.beside(name), gold_map=gold_map, **_spelling(answers))
@@ -127,12 +127,12 @@ def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
 
 
 def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> GoldError:
-    """Return an error about the columns of gold with those that hold tasks of the answers, if there are such.
+    """Return an error about the columns of gold, with a suggestion if one contains tasks of the answers.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])
     >>> print(suggest_columns(GoldError("No."), answers, {"task": ["x", "y"], "label": ["t1", "t2"]}))
-    No. Its column 'label' holds 2 tasks of the answers. Use gold_columns={'task': 'label', 'label': 'task'}.
+    No. Its column 'label' contains 2 tasks of the answers. Use gold_columns={'task': 'label', 'label': 'task'}.
     """
     with suppress(AllalikeError, TypeError):
         if isinstance(answers, Scan) and answers.size >= _MAX_BYTES:
@@ -140,15 +140,15 @@ def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> Gol
         held = answers if isinstance(answers, Answers) else answers.read()
         if found := _search_columns(open_gold_table(gold), held):
             named, known = found["task"], len(open_gold(gold, columns=found).task)
-            said = f"{error.args[0]} Its column {named!r} holds {count(known, 'task')} of the answers."
+            message = f"{error.args[0]} Its column {named!r} contains {count(known, 'task')} of the answers."
             if _share_known(Column.of_objects("task", [named]), held.tasks):
-                return GoldError(f"{said} So is its name: the header is missing. Write one, such as task,label.")
-            return GoldError(said, lines=error.lines, gold_columns=found)
+                return GoldError(f"{message} Its name is a task as well: add the missing header, such as task,label.")
+            return GoldError(message, lines=error.lines, gold_columns=found)
     return error
 
 
 def _search_columns(table: Source, answers: Answers) -> dict[str, str]:
-    """Search a column of tasks, and a column of labels by its name and by the labels of the answers in it."""
+    """Find the column of tasks by its values, and the column of labels by its name and values."""
     columns = {name: table.columns({"task": name})["task"] for name in table.names}
     if len(columns) < 2:
         return {}
@@ -165,20 +165,20 @@ def _search_columns(table: Source, answers: Answers) -> dict[str, str]:
 
 
 def _share_known(column: Column, values: Any) -> float:
-    """Return the share of a column's values that are among some values."""
+    """Return the share of a column's distinct values that occur in ``values``."""
     held = column.keep(~column.missing()).factors[1]
     return float((find_places(held, values) >= 0).mean()) if len(held) and len(values) else 0.0
 
 
 def inputs_of(*sources: Any) -> tuple[Path, ...]:
-    """Name the files and folders behind answers and gold."""
-    given = [source for source in sources if not is_within(source)]
-    found = (each.inputs if isinstance(each, Answers | Scan) else find_inputs(each) for each in given)
-    return tuple(path for inputs in found for path in inputs)
+    """Return the files and folders of answers and gold."""
+    outside = [source for source in sources if not is_within(source)]
+    paths = (each.inputs if isinstance(each, Answers | Scan) else find_inputs(each) for each in outside)
+    return tuple(path for inputs in paths for path in inputs)
 
 
 def name_inputs(*sources: Any) -> tuple[str, ...]:
-    """Name the files behind answers and gold, and the addresses, without any password.
+    """Return the files and addresses of answers and gold, without passwords.
 
     >>> name_inputs(Scan(source=["/data/a.csv", "https://ada:secret@host/b.csv"]), "column:truth")
     ('/data/a.csv', 'https://***@host/b.csv')

@@ -1,8 +1,8 @@
-"""Spellings: labels and ids that are probably the same though they are written differently (near duplicates).
+"""Near duplicates: labels and ids that are probably the same but spelled differently.
 
-Labels are the same if they differ only in case, blanks and marks, or in how one number or choice is written. A long
-word that is hardly ever given is a typo of another one if a letter is missing or differs; the first letter must be the
-same, for typical and atypical are no spellings of each other.
+Two labels are probably the same if they differ only in case, blanks and punctuation, or in the notation of a number or
+choice. A rare long word is probably a typo of a frequent one if a letter is missing or differs. The first letter must
+be equal, because "typical" and "atypical" are different words.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _MAX_LABELS = 5000  # that are compared
 _MAX_CHARACTERS = 200  # of a label that is compared
-_MAX_TWINS = 0.5  # of all ids: more of them are no accident
+_MAX_TWINS = 0.5  # of all ids: if more have a twin, case is meaningful
 _MAX_SHOWN = 5
-_MIN_LETTERS = 3  # of a label in which marks mean nothing: C and C. may be two
+_MIN_LETTERS = 3  # of a label in which punctuation is ignored: C and C. may differ
 _MIN_LONG = 8  # letters of a word that may have a typo
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
 _CHOICE_PATTERN = late_pattern(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
@@ -43,7 +43,7 @@ _ABSTENTIONS = frozenset(word.replace("_", " ") for word in _ABSTENTION_WORDS.sp
 
 @dataclass(frozen=True)
 class Spellings:
-    """Labels that are probably the same: some pairs of them, their number, and the option that joins them."""
+    """Labels that are probably the same: examples of pairs, their number, and the option that joins them."""
 
     pairs: tuple[tuple[Any, Any], ...]
     labels: int
@@ -51,7 +51,7 @@ class Spellings:
 
 
 def find_spellings(values: Iterable[Any]) -> Spellings | None:
-    """Find labels that differ only in case, blanks, marks, or how a number or choice is written.
+    """Find labels that differ only in case, blanks, punctuation, or the notation of a number or choice.
 
     >>> find_spellings(["cat", "Cat", "dog"])
     Spellings(pairs=(('cat', 'Cat'),), labels=2, option='categorical(lower=True)')
@@ -87,7 +87,7 @@ def _group(texts: dict[Any, str], key: Callable[[str], Any], option: str) -> Spe
 
 
 def _as_choice(text: str) -> str | None:
-    """Return the letter that a short label stands for; a letter alone is itself, and a word stands for none."""
+    """Return the choice in a short label: its letter or "tie", or None for words and other labels."""
     word = text.strip().casefold()
     if word.isalpha():
         return word if word == "tie" else word.upper() if len(word) == 1 and word.isascii() else None
@@ -100,7 +100,7 @@ def _as_choice(text: str) -> str | None:
 
 
 def _as_number(text: str) -> str | None:
-    """Return the number that a label stands for, unless it is a code such as 007, or has words of its own."""
+    """Return the number in a label, or None if it is a code such as 007 or has further words."""
     bare = text.strip()
     if re.match(r"[-+]?0\d", bare) or _BOUNDS.search(bare) or len(_NUMBER_PATTERN.findall(bare)) != 1:
         return None
@@ -116,14 +116,14 @@ def _as_number(text: str) -> str | None:
 
 
 def _without_marks(text: str) -> str | None:
-    """Return a label without case, accents, blanks and marks; a short one, or one with digits, may mean them."""
+    """Return a label without case, accents, blanks and punctuation, or None if it is short or has digits."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     letters = _MARKS.sub("", plain.casefold())
     return letters if len(letters) >= _MIN_LETTERS and not any(map(str.isdecimal, letters)) else None
 
 
 def find_near_words(labels: Iterable[Any]) -> list[tuple[str, str]]:
-    """Find long words that differ in one letter, which is not the first.
+    """Find long words that differ in one letter other than the first.
 
     >>> find_near_words(["elephant", "elephnat", "elephat", "typically", "atypically", "cat", "bat"])
     [('elephant', 'elephat'), ('elephant', 'elephnat'), ('elephat', 'elephnat')]
@@ -139,7 +139,7 @@ def find_near_words(labels: Iterable[Any]) -> list[tuple[str, str]]:
 
 
 def find_same_ids(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Find ids that differ only in case and blanks; where most of them do, and not as words, case means something."""
+    """Find ids that differ only in case and blanks, unless case seems meaningful because most ids differ in it."""
     known = [each for each in ids if isinstance(each, str) and len(each.strip()) > 1]
     first: dict[str, str] = {}
     pairs = [(one, each) for each in known if (one := first.setdefault("".join(each.split()).casefold(), each)) != each]
@@ -148,7 +148,7 @@ def find_same_ids(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
 
 
 def find_abstentions(labels: Iterable[Any]) -> list[Any]:
-    """List labels that may mean that there is no answer: words for it, and -1 where no other is negative.
+    """List labels that may mean "no answer": words such as "unknown", and -1 unless it is the opposite of 1.
 
     >>> find_abstentions([-1, 0, 1]), find_abstentions([-1, 1]), find_abstentions(["cat", "dog", "Not sure"])
     ([-1], [], ['Not sure'])

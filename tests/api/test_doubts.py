@@ -47,14 +47,14 @@ SEVERE: dict[str, tuple[Rows, str]] = {
     "one task": ([(worker, "t", "xxyy"[n]) for n, worker in enumerate(WORKERS)], "categorical"),
     "the same, 'cat'": (cross(3, lambda w, t: "cat"), "categorical"),
     "the same, 0.1": (cross(3, lambda w, t: 0.1), "real"),
-    "No task has two answers": ([(WORKERS[t % 4], t, "xy"[t % 2]) for t in range(150)], "categorical"),
-    "as many different labels as answers": (cross(3, lambda w, t: f"{w}{t}"), "categorical"),
+    "No task has more than one answer": ([(WORKERS[t % 4], t, "xy"[t % 2]) for t in range(150)], "categorical"),
+    "labels are different": (cross(3, lambda w, t: f"{w}{t}"), "categorical"),
 }
 # Essential words of a note, and rows that have it.
 MILD: dict[str, Rows] = {
-    "called 'worker'": [*crowd(), ("worker", "task", "label")],
-    "two workers only": [row for row in crowd() if row[0] in ("ada", "bob")],
-    "2 of 14 (14 %) tasks have one answer": [*crowd(), ("ada", "s", "x"), ("bob", "t", "y")],
+    "name of the column, 'worker'": [*crowd(), ("worker", "task", "label")],
+    "only two workers": [row for row in crowd() if row[0] in ("ada", "bob")],
+    "2 of 14 (14 %) tasks have a single answer": [*crowd(), ("ada", "s", "x"), ("bob", "t", "y")],
     "'X' and 'x'": [*crowd(), ("ada", "s", "X"), ("bob", "s", "X ")],
     "extract='choice'": [*crowd(), ("ada", "s", "[[x]]"), ("bob", "s", "z")],
     "3 different numbers, read as classes": cross(9, lambda w, t: (t + w // 2) % 3),
@@ -62,15 +62,15 @@ MILD: dict[str, Rows] = {
     "'True' and 'yes'": [*crowd(), ("ada", "s", "yes"), ("bob", "s", "True"), ("ada", "t", "no"), ("bob", "t", "no")],
     "'Not sure' may mean": [*crowd(), ("ada", "s", "Not sure"), ("bob", "s", "x")],
     "-1 may mean": cross(9, lambda w, t: (t + w) % 3 - 1),
-    "'task' who answered": [
+    "'task' the worker": [
         (f"t{t}", f"w{w}", "xyz"[t % 3] if (w + t) % 5 else "x") for t in range(12) for w in range(15)
     ],
     "30 workers and 5 tasks": [(f"w{w}", t, "xy"[w % 2]) for w in range(30) for t in range(5)],
-    "4 of 4 truths were drawn": cross(4, lambda w, t: "xxyy"[w]),
-    "2 workers differ only in how they are written": [*crowd(), ("Ada", "s", "x"), ("bob", "s", "y")],
-    "2 tasks differ only in how they are written": [*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")],
+    "4 of 4 labels were tied": cross(4, lambda w, t: "xxyy"[w]),
+    "2 workers differ only in spelling": [*crowd(), ("Ada", "s", "x"), ("bob", "s", "y")],
+    "2 tasks differ only in spelling": [*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")],
     "'Ice-Cream' and 'ice cream'": [*crowd(), ("ada", "s1", "ice cream"), ("ada", "s2", "Ice-Cream")],
-    "slip of the pen": cross(9, lambda w, t: "elephant" if t else "elephnat" if w == 0 else "x"),
+    "may be misspelled": cross(9, lambda w, t: "elephant" if t else "elephnat" if w == 0 else "x"),
 }
 
 
@@ -136,16 +136,16 @@ def test_labels_that_mean_different_things_are_no_spellings(case: str) -> None:
     labels = DIFFERENT[case]
     rows = [(w, f"t{t}", labels[(t + (w == "ada")) % len(labels)]) for w in WORKERS for t in range(4 * len(labels))]
     said = allalike.discover(rows, domain="categorical", method="UA").summary["warnings"]
-    assert not [sentence for sentence in said if "written" in sentence or "slip" in sentence]
+    assert not [sentence for sentence in said if "spelling" in sentence or "misspelled" in sentence]
 
 
 def test_words_of_different_questions_are_no_spellings_of_each_other() -> None:
     answers = [("Yes", "No"), ("yes", "no")]
     rows = [(f"w{w}", f"q{q}", answers[q % 2][(w + q) % 2]) for w in range(40) for q in range(6)]
     said = allalike.discover(rows, method="UA").summary["warnings"]
-    assert not [sentence for sentence in said if "written" in sentence]
+    assert not [sentence for sentence in said if "spelling" in sentence]
     both = [(w, t, label.lower() if w == "w3" else label) for w, t, label in rows]
-    assert [sentence for sentence in allalike.discover(both, method="UA").summary["warnings"] if "written" in sentence]
+    assert [sentence for sentence in allalike.discover(both, method="UA").summary["warnings"] if "spelling" in sentence]
 
 
 @pytest.mark.parametrize(("sensors", "often"), [(1, 0.05), (1, 0.3), (3, 0.1), (5, 0.3)])
@@ -167,10 +167,10 @@ def test_a_usual_crowd_an_election_and_a_problem_per_task_give_no_warning() -> N
 
 
 def test_more_answers_are_looked_at_again() -> None:
-    with pytest.warns(DataWarning, match="No task has two answers"):
+    with pytest.warns(DataWarning, match="No task has more than one answer"):
         result = allalike.discover([("ada", task, "xy"[task % 2]) for task in range(9)] + [("bob", 9, "x")])
     with pytest.warns(DataNote, match="2 of 10"):
         result = result.update([(worker, task, "xy"[task % 2]) for worker in ("bob", "eve") for task in range(8)])
-    with pytest.warns(DataWarning, match="worker and a task") as caught:
+    with pytest.warns(DataWarning, match="worker and task") as caught:
         result.update([("bob", task, "x") for _ in range(3) for task in range(8)])
     assert caught[0].filename == __file__

@@ -143,7 +143,7 @@ READING = [
     Message("memory", lambda f: guard(f / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62)), ("memory", "a.csv")),
     Message("tool of rows", read(ROWS, tool="toloka"), ("tool is for files",)),
     Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), include=("label",)), ("wide='tasks'",)),
-    Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("read or named already",)),
+    Message("read already", discover(allalike.read(NUMBERS), domain="real"), ("already read",)),
     Message("frame", lambda folder: allalike.discover(ROWS).tables_as("spark"), ("'spark'", "pandas, polars, arrow")),
 ]
 OPTIONS = [
@@ -173,7 +173,7 @@ OPTIONS = [
     Message("nameless method", compare(ROWS, methods="P-TD,,UA"), ("'' is not the name of a method",)),
     Message("two oracles", compare(ROWS, methods=[OA(faults={}), OA(faults={"a": 1.0})]), ("Two methods", "OA")),
     Message("not served", compare(WORDS, domain="text", methods="P-TD-AK"), ("P-TD-AK cannot serve text labels",)),
-    Message("gold of no answer", discover(ROWS, gold={"x1": "x"}), ("None of the 1 tasks with gold",)),
+    Message("gold of no answer", discover(ROWS, gold={"x1": "x"}), ("None of the 1 tasks with gold labels",)),
     Message("gold too large", discover(NUMBERS, domain="real", gold={1: 1e200}), ("row 1", "1e+200")),
     Message("gold map", discover(ROWS, gold={"t1": "y"}, gold_map="{1}"), ("{1}",)),
     Message("oracle without gold", discover(ROWS, method="OA", gold={"t1": "y"}, use_gold=False), ("OA",)),
@@ -264,7 +264,7 @@ UPDATING = [
     Message("gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold",)),
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
-    Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("of another type",)),
+    Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
     Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("are real, but those so far are categ",)),
     Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
     Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
@@ -282,7 +282,7 @@ PLANNING = [
     Message("batch", plan(batch=0), ("batch is 0",)),
     Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
     Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
-    Message("a file of others", save_plan, ("mine.csv is there already",)),
+    Message("a file of others", save_plan, ("mine.csv exists already",)),
     Message(
         "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)
     ),

@@ -102,7 +102,7 @@ def test_labelling_functions_of_one_label_are_no_copies_and_need_no_confusion_ma
     speaks = [rng.random(200) < np.where(truth == number % 2, 0.7, 0.2) for number in range(10)]
     rows = [(f"f{each}", task, each % 2) for each, here in enumerate(speaks) for task in np.flatnonzero(here).tolist()]
     model, why, result = model_of(rows)
-    assert (model, why) == ("knows or guesses", "most answers come from workers who say one label only")
+    assert (model, why) == ("knows or guesses", "most answers come from workers who give one label only")
     assert (result.workers["copy_group"] == "").all()
     assert error(result, dict(enumerate(truth.tolist()))) < 0.1
 

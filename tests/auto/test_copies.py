@@ -230,7 +230,7 @@ def test_parts_without_a_common_task_are_reported(domain: str) -> None:
 def test_where_pairs_are_too_many_nobody_looks_for_copies_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 10)
     result = allalike.discover(rows_of(attack(7)[1]))
-    assert result.summary["model"]["copies"] == "too many pairs of workers to look at"
+    assert result.summary["model"]["copies"] == "too many pairs of workers to compare"
     assert result.groups.empty
 
 

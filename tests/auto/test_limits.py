@@ -109,10 +109,10 @@ def test_parts_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_copies_too_many_to_compare_are_not_looked_for_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = scattered("categorical")
     rows += [("copy of " + worker, task, label) for worker, task, label in rows if worker < "w030"]
-    with pytest.warns(DataNote, match="search for copies was skipped"):
+    with pytest.warns(DataNote, match="search for copy groups was skipped"):
         found, _ = found_in_parts(rows, "categorical", None, 5_000, monkeypatch)
-    assert any("search for copies was skipped" in each for each in found.notes)
-    assert any("search for copies was skipped" in each for each in found.summary["warnings"])
+    assert any("search for copy groups was skipped" in each for each in found.notes)
+    assert any("search for copy groups was skipped" in each for each in found.summary["warnings"])
 
 
 def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:

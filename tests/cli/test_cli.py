@@ -183,7 +183,7 @@ def test_json_has_a_summary_for_each_column_and_why_one_has_none(batch: Path) ->
     assert printed["results"]["Answer.mood"]["answers"] == 18
     assert printed["results"]["Answer.mood"]["files"][0] == "allalike-out/Answer.mood/truth.csv"
     assert "18 answers have 18 different ones" in printed["failed"]["Answer.code"]
-    assert "no result for label column 'Answer.code'. Labels hardly recur" in done.stderr
+    assert "no result for label column 'Answer.code'. The labels look like ids" in done.stderr
     assert not (batch / "allalike-out" / "Answer.code").exists()
 
 

@@ -133,7 +133,7 @@ def test_a_file_of_one_model_is_read_with_those_of_the_others(kind: str, command
         write_outputs(tmp_path / place_of(kind, model), kind, model)
     done = call(command, place_of(kind, "model-a"), "-o", "out", folder=tmp_path)
     assert done.returncode == 2
-    assert "the files of the others belong with it" in done.stderr
+    assert "with the files of the others" in done.stderr
     _, asked = follow(command, place_of(kind, "model-a"), "-o", "out", folder=tmp_path)
     assert asked == 1
     of_workers = tmp_path / "out" / ("judges.csv" if command == "jury" else "workers.csv")

@@ -32,7 +32,7 @@ def test_pairs_of_answers_that_do_not_fit_are_refused_with_what_to_do(
 ) -> None:
     rows = samples.crowd(domain, seed=0, n=6, m=2)
     be_poor(monkeypatch, 1000)
-    with pytest.raises(TooLargeError, match="of which one has 6, .*Give fewer"):
+    with pytest.raises(TooLargeError, match="up to 6 answers per task .*Use fewer"):
         allalike.discover(rows, domain=samples.kind(domain), method="UA")
 
 
@@ -145,6 +145,6 @@ def test_twenty_thousand_texts_of_a_task_are_one_message_where_memory_is_short(t
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2), done.stderr
-    assert "of which one has 20,000, would need about 11.2 GB of memory" in done.stderr
+    assert "up to 20,000 answers per task would need about 11.2 GB of memory" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "allalike-out").exists()

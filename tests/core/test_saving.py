@@ -74,7 +74,7 @@ def test_an_earlier_result_is_replaced_also_in_another_format(tmp_path: Path) ->
 def test_a_file_that_allalike_did_not_write_stays_unless_it_may_be_overwritten(here: Path) -> None:
     before = content(here)
     message = refused("discover", "answers.csv", "-o", ".")
-    assert "truth.csv is there already, and allalike did not write it." in message
+    assert "truth.csv exists already, and allalike did not write it." in message
     assert "--overwrite" in message
     assert content(here) == before
     with pytest.raises(OutputError, match="overwrite=True"):
@@ -88,7 +88,7 @@ def test_a_summary_of_another_program_says_nothing_about_what_may_be_replaced(tm
     others: list[object] = [{"files": ["truth.csv", "notes.txt"]}, {"files": 3, "versions": {"allalike": "0"}}, [], "x"]
     for summary in others:
         (tmp_path / "summary.json").write_text(json.dumps(summary))
-        with pytest.raises(OutputError, match="summary.json is there already"):
+        with pytest.raises(OutputError, match="summary.json exists already"):
             result().save(tmp_path)
     result().save(tmp_path, overwrite=True)
     listed = json.loads((tmp_path / "summary.json").read_text())
@@ -105,7 +105,7 @@ def test_a_summary_of_another_program_says_nothing_about_what_may_be_replaced(tm
 def test_a_device_or_a_pipe_is_never_replaced(more: list[str], here: Path) -> None:
     os.mkfifo(here / "pipe")
     told = refused("compare", "answers.csv", "-o", "pipe", *more)
-    assert "is a device or a pipe, which no file replaces" in told
+    assert "is a device or a pipe and is never replaced" in told
     assert (here / "pipe").is_fifo()
 
 
@@ -132,7 +132,7 @@ def test_an_input_is_never_replaced_not_even_if_allalike_wrote_it(
     called = [given] if option == "answers" else ["answers.csv", option, given]
     for flags in ([], ["--overwrite"], ["--format", "parquet"]):
         message = refused("discover", *called, "-o", "out", *flags)
-        assert f"out/{name} is an input of this run, and an input is never replaced" in message
+        assert f"out/{name} is an input of this run, and inputs are never replaced" in message
     assert content(here) == before
 
 
@@ -166,7 +166,7 @@ def test_masks_that_are_the_input_stay(here: Path) -> None:
     for flags in ([], ["--overwrite"]):
         for folder in ("ds", "ds/labels"):
             message = refused("discover", "ds/labels", "-o", folder, *flags)
-            assert "ds/labels is an input of this run, and nothing is written into it" in message
+            assert "ds/labels is an input of this run. Nothing is written into it" in message
     assert content(here) == before
 
 
@@ -183,7 +183,7 @@ def test_a_folder_of_the_names_of_masks_stays_with_all_that_is_in_it(here: Path)
     result().save("out")  # whose labels are no masks
     assert sorted(content(here / "out")) == sorted([*FILES, "labels/notes.txt", "unweighted/notes.txt"])
     (here / "out" / "labels" / "t0.png").write_text("mine")
-    with pytest.raises(OutputError, match="labels/t0.png is there already"):
+    with pytest.raises(OutputError, match="labels/t0.png exists already"):
         found.save("out")
     assert (here / "out" / "labels" / "t0.png").read_text() == "mine"
 
@@ -207,7 +207,7 @@ def test_a_table_of_a_comparison_is_replaced_and_another_file_is_not(here: Path)
     run(*compare, "-o", "table.csv")
     run(*compare, "-o", "table.csv")
     before = content(here)
-    assert "truth.csv is there already" in refused(*compare, "-o", "truth.csv")
+    assert "truth.csv exists already" in refused(*compare, "-o", "truth.csv")
     for called in (["-o", "answers.csv"], ["-o", "truth.csv", "--gold", "truth.csv"]):
         assert "is an input of this run" in refused(*compare, *called, "--overwrite")
     assert content(here) == before
@@ -226,7 +226,7 @@ def test_no_name_is_no_folder(command: list[str], here: Path) -> None:
 
 def test_a_run_that_could_not_be_saved_does_not_begin(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("allalike.discover"), "discover", lambda *_, **__: pytest.fail("It began."))
-    assert "truth.csv is there already" in refused("discover", "answers.csv", "-o", ".")
+    assert "truth.csv exists already" in refused("discover", "answers.csv", "-o", ".")
     assert "is a file, not a folder" in refused("discover", "answers.csv", "-o", "truth.csv/out")
 
 
@@ -381,7 +381,7 @@ def test_a_list_of_an_incomplete_result_that_somebody_else_wrote_replaces_nothin
     marks = {"truth.csv": [1, 2], "notes.txt": [3, 4], "../thesis.txt": [status.st_ino, status.st_mtime_ns]}
     for told in (json.dumps(marks), "[]", "[" * 100_000, '{"truth.csv": null}'):
         (out / UNFINISHED).write_text(told)
-        with pytest.raises(OutputError, match="truth.csv is there already"):
+        with pytest.raises(OutputError, match="truth.csv exists already"):
             result().save(out)
         write_note(out)
     (out / "truth.csv").unlink()
@@ -416,7 +416,7 @@ def test_what_is_behind_a_link_in_the_output_is_neither_removed_nor_replaced(
     result().save(tmp_path / "out", overwrite=overwrite)
     assert (tmp_path / "out" / "labels").is_symlink()
     target = Output(folder=tmp_path / "out", overwrite=True)
-    with pytest.raises(OutputError, match=r"out/labels/t1.png is behind a link, and nothing is written through one"):
+    with pytest.raises(OutputError, match=r"out/labels/t1.png is behind a link, and allalike does not write through"):
         target.check(["labels/t1.png"])
     with pytest.raises(OutputError, match="is behind a link"):
         write(target, "labels/t1.png")

@@ -130,14 +130,14 @@ def test_several_folders_are_looked_in_one_after_the_other(
     assert fetch("IT") == path("IT") == other / "quiz_it"
     copy_of(here / "quiz_it", one / "quiz_it")
     assert path("IT") == one / "quiz_it"
-    with pytest.raises(DataError, match=re.escape(f"They belong in {one / 'GG'}.")):
+    with pytest.raises(DataError, match=re.escape(f"Put them into {one / 'GG'}.")):
         fetch("GG")
 
 
 def test_data_without_a_public_copy_can_be_dropped_in(nowhere: Path) -> None:
     with pytest.raises(DataError, match=r"No public copy.*answers\.csv"):
         load("GG")
-    with pytest.raises(DataError, match="'GG' cannot be fetched"):
+    with pytest.raises(DataError, match="'GG' has no public copy"):
         fetch("GG")
     (nowhere / "GG").mkdir(parents=True)
     (nowhere / "GG" / "answers.csv").write_text("worker,task,label\nada,1,yes\nbob,1,yes\neve,1,no\nada,2,no\n")

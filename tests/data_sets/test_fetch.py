@@ -98,12 +98,12 @@ def test_a_process_that_is_killed_leaves_no_half_file_and_the_next_sweeps(
 def test_another_file_of_the_same_size_is_refused_and_removed(mirror: Mirror, cache: Path) -> None:
     source = published(mirror, answers=BIG)
     mirror.files = dict.fromkeys(mirror.files, BIG[::-1])
-    with pytest.raises(DataError, match="answers does not have the sha256.* Nothing of it was kept"):
+    with pytest.raises(DataError, match="answers does not match the sha256.* Nothing was saved"):
         fetch_source(source)
     assert contents(cache) == {}
 
 
-@pytest.mark.parametrize(("size", "said"), [(10, "does not have the sha256"), (len(BIG) + 200_000, "has more than")])
+@pytest.mark.parametrize(("size", "said"), [(10, "does not match the sha256"), (len(BIG) + 200_000, "has more than")])
 @pytest.mark.parametrize("length", [True, False])
 def test_a_file_of_another_size_is_refused(mirror: Mirror, cache: Path, size: int, said: str, length: bool) -> None:
     source = published(mirror, answers=BIG)
@@ -175,7 +175,7 @@ def test_what_the_users_folder_has_is_checked_and_not_fetched(
     (mine / "answers").write_bytes(BIG)
     assert fetch_source(source) == mine
     (mine / "answers").write_bytes(BIG[::-1])
-    with pytest.raises(DataError, match="ALLALIKE_DATA.*remove"):
+    with pytest.raises(DataError, match="ALLALIKE_DATA.*Remove"):
         fetch_source(source)
     (mine / "answers").unlink()
     assert mirror.asked == []
@@ -208,10 +208,10 @@ def test_an_archive_gives_the_wanted_files_and_no_others(mirror: Mirror, tmp_pat
 @pytest.mark.parametrize(
     ("inside", "said"),
     [
-        ({"answers": BIG}, "truth is not there"),
-        ({"answers": BIG[::-1], "truth": b"abc"}, "do not have the sha256"),
-        ({"answers": b"abc", "truth": BIG}, "do not have the sha256"),
-        ({"answers": BIG, "truth": b"abcd"}, "is larger than the catalogue says"),
+        ({"answers": BIG}, "truth is missing"),
+        ({"answers": BIG[::-1], "truth": b"abc"}, "do not match the sha256"),
+        ({"answers": b"abc", "truth": BIG}, "do not match the sha256"),
+        ({"answers": BIG, "truth": b"abcd"}, "is larger than in the catalogue"),
     ],
 )
 def test_an_archive_with_other_files_is_refused_and_nothing_is_kept(
@@ -219,7 +219,7 @@ def test_an_archive_with_other_files_is_refused_and_nothing_is_kept(
 ) -> None:
     source = archived(mirror, tmp_path, answers=BIG, truth=b"abc")
     mirror.files[ARCHIVE] = packed({f"some data/{name}": text for name, text in inside.items()})
-    with pytest.raises(DataError, match=f"{said}.* Nothing of it was kept"):
+    with pytest.raises(DataError, match=f"{said}.* Nothing was saved"):
         fetch_source(source)
     assert contents(cache) == {}
 
@@ -259,7 +259,7 @@ def test_a_link_in_the_place_of_a_file_is_not_the_file(
 ) -> None:
     source = archived(mirror, tmp_path, truth=b"abc")
     mirror.files[ARCHIVE] = packed({}, member("crowd-c0ffee/some data/truth", kind, str(tmp_path / "truth")))
-    with pytest.raises(DataError, match="no such folder|is not there"):
+    with pytest.raises(DataError, match="no such folder|is missing"):
         fetch_source(source)
     assert contents(cache) == {}
 
@@ -270,7 +270,7 @@ def test_what_is_no_archive_or_half_of_one_is_one_message(
 ) -> None:
     source = archived(mirror, tmp_path, answers=BIG)
     mirror.files[ARCHIVE] = mirror.files[ARCHIVE][:keep] or b"<html>Sign in</html>"
-    with pytest.raises(DataError, match=r"c0ffee\.tar\.gz cannot be unpacked: .+\. Nothing of it was kept"):
+    with pytest.raises(DataError, match=r"c0ffee\.tar\.gz cannot be unpacked: .+\. Nothing was saved"):
         fetch_source(source)
     assert contents(cache) == {}
 
@@ -282,6 +282,6 @@ def test_an_archive_beyond_all_bounds_is_refused(
     source = archived(mirror, tmp_path, truth=b"abc")
     mirror.files[ARCHIVE] = packed({"some data/truth": b"abc", "noise": os.urandom(300_000)})
     monkeypatch.setattr(downloads, limit, 100_000)
-    with pytest.raises(DataError, match=r"Nothing of it was kept"):
+    with pytest.raises(DataError, match=r"Nothing was saved"):
         fetch_source(source)
     assert contents(cache) == {}

@@ -232,7 +232,7 @@ def test_a_query_may_have_comments_texts_and_a_semicolon_at_its_end(database: st
     [
         ({}, "has 2 tables. Name that of the answers, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
-        ({"query": "SELECT FROM WHERE"}, " says: "),
+        ({"query": "SELECT FROM WHERE"}, " reports: "),
         ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
     ],
 )
@@ -298,8 +298,8 @@ def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
     for command in (["update", address, "a.csv"], ["plan", address], ["explain", address, "task", "t1"]):
         done = call(*command, folder=tmp_path)
         assert done.returncode == 2
-        assert done.stderr.startswith("allalike: postgresql://ada@host/crowd is no folder.")
-    with pytest.raises(UnsupportedError, match="no folder"):
+        assert done.stderr.startswith("allalike: postgresql://ada@host/crowd is not a local folder.")
+    with pytest.raises(UnsupportedError, match="not a local folder"):
         allalike.load(tmp_path / "crowd.duckdb")
 
 

@@ -52,7 +52,7 @@ def plain_pairs(answers: Answers) -> tuple[Floats, Floats]:
         for i, j in permutations(range(first, first + size), 2):
             left, right = np.array([i]), np.array([j])
             [apart] = answers.encoding.kernels.distance_between(block.label[left], block.label[right])
-            [shared] = [1.0] if fields is None else fields.shared(block.label[left], block.label[right])
+            [shared] = [1.0] if fields is None else fields.kernels.shared(block.label[left], block.label[right])
             if not np.isnan(apart):
                 distance[answers.worker[i], answers.worker[j]] += shared * apart
                 common[answers.worker[i], answers.worker[j]] += shared

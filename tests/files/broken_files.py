@@ -17,10 +17,10 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "some_labels.csv": ("worker,task,label\na,1,x\nb,1,\n", "Row 2 has no label"),
     "no_task.csv": ("worker,task,label\na,1,x\nb,,x\n", "Row 2 has no task"),
     "no_id.csv": ("worker,task,label\n,1,x\nb,2,x\n", "Row 1 has no worker"),
-    "nan.csv": ("worker,task,label\na,1,1.5\nb,1,nan\nc,1,2.5\n", "Row 2 has no label ('nan' stands there)"),
+    "nan.csv": ("worker,task,label\na,1,1.5\nb,1,nan\nc,1,2.5\n", "Row 2 has no label (it contains 'nan')"),
     "infinite.csv": ("worker,task,label\na,1,1.5\nb,1,inf\nc,1,2.5\n", "row 2 is 'inf'"),
     "text.csv": ("worker,task,label\na,1,1.5\nb,1,2.5\nc,1,oops\n", "row 3 is 'oops'"),
-    "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "unclear what type the labels are"),
+    "free_text.csv": ("worker,task,label\na,1,one\nb,1,another\n", "label type is unclear"),
     "short.csv": ("worker,task,label\na,1\n", "No row has a label"),
     "long.csv": (
         "worker,task,label\na,1,x\nb,1,x,y\n",
@@ -34,11 +34,11 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "numbers.json": ("[1, 2]", "row 1 is no record"),
     "mixed.jsonl": (
         '{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n',
-        "Most different labels are numbers, but that in row 2 is 'x'",
+        "Most different labels are numbers, but the label in row 2 is 'x'",
     ),
     "mixed.json": (
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
-        "Most different labels are numbers, but that in row 2 is 'x'",
+        "Most different labels are numbers, but the label in row 2 is 'x'",
     ),
     "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
     "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),

@@ -15,7 +15,7 @@ from allalike.readers.inference import columns as roles
 from allalike.readers.sources import open_table
 
 ABC: dict[str, Any] = {"columns": {"worker": "A", "task": "B", "label": "C"}}
-CROWD = "3 classes, 9 workers, 30 tasks, 9 answers a task"
+CROWD = "3 classes, 9 workers, 30 tasks, 9 answers per task"
 
 
 def crowd() -> pd.DataFrame:
@@ -239,7 +239,7 @@ def test_every_engine_proposes_the_same_and_of_a_large_file_its_first_rows(
 
 
 def test_a_reading_that_stops_proposes_others_that_do_not() -> None:
-    with pytest.warns(DataWarning, match="two answers") as caught:
+    with pytest.warns(DataWarning, match="more than one answer") as caught:
         allalike.discover(MANY, columns={"worker": "A", "task": "D", "label": "C"}, method="UA")
     assert isinstance(doubt := caught[0].message, DataWarning)
     assert doubt.proposals[0].options == ABC

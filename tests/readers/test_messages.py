@@ -133,7 +133,7 @@ FILES = [
     Message("wrench, texts", text('{"0": {"label": 1, "weak_labels": ["spam"]}}', "t.json"), ("weak_labels",)),
     Message("wrench, no answers", text('{"0": {"label": 1, "weak_labels": [-1, -1]}}', "t.json"), ("no answers",)),
     Message("wrench, no object", text('{"0": {"label": 1, "weak_labels": [1]}, "1": 7}', "t.json"), ("an object",)),
-    Message("one answer only", text("worker,task,label\nada,t1,x\n"), ("one answer only",)),
+    Message("one answer only", text("worker,task,label\nada,t1,x\n"), ("only one answer",)),
 ]  # fmt: skip
 
 THREE = {"a": [1], "b": [1], "c": ["x"]}
@@ -153,16 +153,16 @@ COLUMNS = [
     Message("no part of several", read(THREE, columns={"label": "a b f"}, domain="boxes"), ("no column 'a b f'",)),
     Message("what cannot be read", read(5), ("int", "Give a path")),
     Message("no value recurs", read(UNIQUE), ("None of them fits",)),
-    Message("labels that hardly recur", read(UNIQUE, columns={"worker": "A", "task": "B", "label": "C"}),
-            ("hardly recur",)),
+    Message("labels that rarely recur", read(UNIQUE, columns={"worker": "A", "task": "B", "label": "C"}),
+            ("look like ids",)),
     Message("matrix without a direction", read(np.zeros((2, 3))), ("2 x 3 cells", "wide='tasks'")),
     Message("matrix, no such column", read(CELLS, wide="tasks", include=("w33",)), ("'w33'", "Did you mean 'w3'")),
     Message("matrix, no such pattern", read(CELLS, wide="tasks", exclude=("x*",)), ("'x*'",)),
     Message("matrix, other columns", read(WIDE_GOLD, wide="tasks"), ("'gold' (gold labels)", "exclude")),
     Message("matrix of nothing", read(sparse.csr_array((4, 4)), wide="tasks"), ("no answers",)),
     Message("parts of classes", read(rows(), duplicates="set", domain="categorical"), ("'set'", "categorical")),
-    Message("lists of several meanings", read([("a", 1, '["x"]'), ("b", 1, '["y"]')]), ("same items", "ranking")),
-    Message("boxes or not", read(rows(labels=[[[1, 2, 3, 4]], [[1, 2, 3, 5]]] * 3)), ("may be", "ranking, set")),
+    Message("lists of several meanings", read([("a", 1, '["x"]'), ("b", 1, '["y"]')]), ("different items", "ranking")),
+    Message("boxes or not", read(rows(labels=[[[1, 2, 3, 4]], [[1, 2, 3, 5]]] * 3)), ("may be", "set, interval")),
     Message("misspelt option", read(rows(), colums={}), ("'colums'", "Did you mean 'columns'")),
     Message("misspelt option of discover", solve(metod="UA"), ("'metod'", "Did you mean 'method'")),
     Message("na that is no text", read(rows(), na_values=5), ("na_values is 5", "Give the texts")),
@@ -185,7 +185,7 @@ ZONED = [dt.datetime(2020, 1, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)] * 3
 VALUES = [
     Message("bytes that are no text", solve(rows([b"a", b"\xff", b"b"] * 2)), (r"b'\xff' in row 2",)),
     Message("half characters", solve(rows(["a", "b\ud800", "c"] * 2)), (r"'b\ud800' in row 2",)),
-    Message("half characters within", solve(rows(labels=[["b\ud800"]] * 6), domain="set"), ("row 1", "no valid text")),
+    Message("half characters within", solve(rows(labels=[["b\ud800"]] * 6), domain="set"), ("row 1", "valid text")),
     *(
         Message(f"number of Python {label!r}", solve(rows(labels=["1", label, "2"] * 2), domain="real"), ("row 2",))
         for label in ("1_000", "\u0663", "\uff11")
@@ -199,7 +199,7 @@ VALUES = [
     Message("times with and without a zone", solve(rows(labels=ZONED), domain="date"), ("not comparable",)),
     Message("no number as an id", solve(rows([NAN, Decimal(1), Decimal(2)] * 2)), ("Row 1 has no worker",)),
     Message("no time as an id", solve(rows(tasks=[pd.NaT, *[pd.Timestamp(0)] * 5])), ("Row 1 has no task",)),
-    Message("lists as ids", solve(rows(tasks=[[1]] * 6)), ("row 1 is [1]", "list")),
+    Message("lists as ids", solve(rows(tasks=[[1]] * 6)), ("row 1 has [1]", "list")),
     Message("list within itself", solve(rows(labels=[NEST] * 6), domain="set"), ("nested too deeply",)),
     Message("run lengths as a map", read([("a", 1, {"size": [2, 3], "counts": "123"})], domain=MAPS),
             ("row 1", "run lengths")),
@@ -210,17 +210,17 @@ VALUES = [
 TABLE = pd.DataFrame(rows(), columns=["worker", "task", "label"])
 ODD_GOLD = pd.DataFrame({"number": [1, 2], "a, b": ["x", "y"], "note": ["-", "-"]})
 GOLD = [
-    Message("gold without labels", solve(gold={1: None}), ("No row of the gold",)),
-    Message("gold without a task", solve(gold=[(1, "x"), (None, "x")]), ("no task in row 2",)),
-    Message("two truths", solve(gold=[(1, "x"), (1, "y")]), ("task 1, 'x' and 'y'",)),
-    Message("two truths in a column", solve(TABLE, gold="column:label"), ("task 1, 'x' and 'y'",)),
+    Message("gold without labels", solve(gold={1: None}), ("no row has a label",)),
+    Message("gold without a task", solve(gold=[(1, "x"), (None, "x")]), ("Row 2", "no task")),
+    Message("two truths", solve(gold=[(1, "x"), (1, "y")]), ("'x' and 'y'",)),
+    Message("two truths in a column", solve(TABLE, gold="column:label"), ("'x' and 'y'",)),
     Message("column that is not there", solve(TABLE, gold="column:gld"), ("'gld'",)),
     Message("column of what was read", lambda _: allalike.discover(allalike.read(ROWS), gold="column:x"), ("already",)),
     Message("truths of what was read", lambda _: allalike.discover(allalike.read(rows()), gold="export"), ("already",)),
-    Message("truths of a plain table", solve(gold="export"), ("marks no truths",)),
+    Message("truths of a plain table", solve(gold="export"), ("no marked gold labels",)),
     Message("odd columns of the gold", solve(gold=ODD_GOLD), ("'number', 'a, b', 'note'", "Use")),
     Message("no such column of the gold", solve(gold=ODD_GOLD, gold_columns={"task": "x", "label": "note"}), ("'x'",)),
-    Message("gold without a header", no_gold_header, ("header is missing", "task,label")),
+    Message("gold without a header", no_gold_header, ("missing header", "task,label")),
     Message("gold of another type", solve([("a", 1, 2.5), ("b", 1, 3.5)], gold={1: "abc"}), ("gold", "'abc' in row 1")),
     Message("gold of other maps", solve([("a", 7, MAP)], domain=MAPS, gold={3: MAP}), ("'3/1'",)),
 ]  # fmt: skip

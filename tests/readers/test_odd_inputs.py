@@ -158,9 +158,9 @@ def test_a_zero_byte_in_an_id_is_refused_with_its_row(role: str, tmp_path: Path,
         list(zip(*columns.values(), strict=True)),
     ]
     for source in sources:
-        assert f"The {role} in row 2 has a zero byte" in told(source, engine=engine)
+        assert f"The {role} in row 2 contains a zero byte" in told(source, engine=engine)
     encoded = [tuple(value.encode() for value in row) for row in zip(*columns.values(), strict=True)]
-    assert f"The {role} in row 2 has a zero byte" in told(encoded, domain="categorical")
+    assert f"The {role} in row 2 contains a zero byte" in told(encoded, domain="categorical")
 
 
 def test_a_zero_byte_in_a_label_is_one_more_character(engine: Engine, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_question_is_answered_with_a_click(browser: Browser, server: Server, t
         keep_picture(page, "serve-question-phone-light")
         assert not serious_problems(page)
         offered = page.locator("#suggestions li").all_inner_texts()
-        assert " ".join(offered[0].split()) == "Read labels as set set labels, 3 workers, 2 tasks, 2 answers a task"
+        assert " ".join(offered[0].split()) == "Read labels as set set labels, 3 workers, 2 tasks, 2 answers per task"
         assert len(offered) > 1
         page.get_by_role("button", name="Read labels as set").click()
         page.locator("#result-facts", has_text="set labels").wait_for()
@@ -139,7 +139,7 @@ def test_gold_that_does_not_fit_has_buttons(browser: Browser, server: Server, tm
         page.locator("#gold-name", has_text="gold.csv").wait_for()
         page.click("#run")
         page.wait_for_selector("#suggestions button")
-        assert "The gold does not fit the answers" in page.inner_text("#problem-message")
+        assert "The gold labels do not match" in page.inner_text("#problem-message")
         assert len(page.locator("#suggestions button").all()) == len(stopped.value.suggestions)
         keep_picture(page, f"serve-gold-{name.replace(' ', '-')}")
         page.locator("#suggestions button").first.click()

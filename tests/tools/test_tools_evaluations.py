@@ -311,4 +311,4 @@ def test_a_log_may_have_more_files_than_another_archive(tmp_path: Path, monkeypa
     path = write_zstandard(tmp_path / "log.eval", members)
     assert answers(path) == ROWS
     monkeypatch.setattr("allalike.readers.formats.compression.MAX_SAMPLES", 10_003)
-    assert "an archive may hold 10,003 files" in damaged(path)
+    assert "more than the limit of 10,003 files" in damaged(path)

@@ -25,7 +25,7 @@ _KNOWN = "number, choice, json:KEY, last line, or a regular expression with one 
 
 @cache
 def find_extractor(how: str) -> Extract:
-    r"""Return the function that finds a label in a text, or nothing where there is none.
+    r"""Return the function that extracts a label from a text, or None if there is none.
 
     >>> find_extractor("last line")("Let me think.\nyes\n"), find_extractor("json:a")('{"a": 1}')
     ('yes', '1')
@@ -47,14 +47,14 @@ def find_extractor(how: str) -> Extract:
     try:
         pattern = re.compile(how, re.DOTALL)
     except (re.error, RecursionError, OverflowError) as error:
-        raise OptionError(f"extract is {how!r}, which is no regular expression: {error}.") from None
+        raise OptionError(f"extract is {how!r}, which is not a valid regular expression: {error}.") from None
     if pattern.groups != 1:
-        raise OptionError(f"extract is {how!r}, which has {pattern.groups} groups. It must have one, around the label.")
+        raise OptionError(f"extract is {how!r} with {pattern.groups} groups. Use one group, around the label.")
     return lambda text: (found[1] or None) if (found := pattern.search(text)) else None
 
 
 def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
-    """Return the way to extract labels, or several that follow each other, if there is such a way."""
+    """Return the value of ``extract``, one step or several in turn, or raise an error if a step is unknown."""
     steps = tuple(how) if isinstance(how, list | tuple) else (how,)
     for step in steps:
         if not isinstance(step, str):
@@ -63,22 +63,22 @@ def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
     return steps if isinstance(how, list | tuple) else how
 
 
-# Fields of JSON within a text: whole, in a fence of code, between words, or cut off.
+# JSON fields within a text: complete, in a code fence, between words, or truncated.
 
 
-_MAX_TRIES = 1000  # of places where an object may begin
-_MAX_DIGITS = 4000  # of a whole number, beyond which Python refuses to read it
+_MAX_TRIES = 1000  # positions where an object may begin
+_MAX_DIGITS = 4000  # of a whole number; Python refuses longer ones
 _ABSENT = object()
-_DECODER = json.JSONDecoder(  # of values that are written again, with numbers as such
+_DECODER = json.JSONDecoder(  # for values that are written again, with numbers as numbers
     strict=False,
     parse_float=lambda digits: float(digits) if len(digits) <= _MAX_DIGITS else digits,
     parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else digits,
 )
-_ANSWER_KEYS = ("final_answer", "answer", "choice", "verdict", "winner")  # of which the first two may be numbers
+_ANSWER_KEYS = ("final_answer", "answer", "choice", "verdict", "winner")  # the first two may be numbers
 
 
 def find_field(text: str, path: str) -> str | None:
-    r"""Return a field of the last object that has it, as text; nothing where it is absent, empty or null.
+    r"""Return a field of the last object that has it, as text; None if it is absent, empty or null.
 
     >>> find_field('Sure: {"a": {"b": 4.50}} Done.', "a.b"), find_field('{"answer": ""}', "answer")
     ('4.50', None)
@@ -99,7 +99,7 @@ def find_field(text: str, path: str) -> str | None:
 
 
 def _list_objects(text: str) -> list[tuple[Any, str]]:
-    """Return the outermost values of JSON in a text, the last one first, with numbers as they were written."""
+    """Return the outermost JSON values in a text, the last one first, with numbers as strings."""
     decoder = json.JSONDecoder(strict=False, parse_float=str, parse_int=str)
     found, place = [], 0
     for _ in range(_MAX_TRIES):
@@ -136,7 +136,7 @@ def _write(value: Any) -> str | None:
 
 
 def _find_broken(text: str, key: str) -> str | None:
-    """Find a field in what is nearly JSON: cut off, or with line breaks and backslashes that JSON does not allow."""
+    """Return a field of invalid JSON that is truncated or contains illegal line breaks or backslashes."""
     value = r'("(?:[^"\\]|\\.)*"|"[^"\n]*$|[^\s,{}\[\]"][^,{}\n]*)'
     found = re.findall(rf'["\']{re.escape(key)}["\']\s*:\s*{value}', text, flags=re.DOTALL)
     if not found:
@@ -148,11 +148,11 @@ def _find_broken(text: str, key: str) -> str | None:
         return last.strip("\"'").strip() or None
 
 
-# Marks: where a text says that its answer stands, such as \boxed{42} or "The answer is 42.".
+# Marked answers, such as \boxed{42} or "The answer is 42.".
 
 
-_MAX_PHRASES = 50  # that are looked at, from the end of a text
-_MAX_LINE_CHARACTERS = 1000  # of a line that is looked at
+_MAX_PHRASES = 50  # that are read, from the end of a text
+_MAX_LINE_CHARACTERS = 1000  # that are read of a line
 _BOX_PATTERN = late_pattern(r"\\(?:boxed|fbox)\s*\{")
 _TAG_PATTERN = late_pattern(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
 _PHRASE_PATTERN = late_pattern(
@@ -164,7 +164,7 @@ _BOLD_PATTERN = late_pattern(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 
 def _find_boxed(text: str) -> str | None:
-    r"""Return what stands in the last box of LaTeX; a box that is never closed goes to the end of its line."""
+    r"""Return the content of the last LaTeX box; an unclosed box ends with its line."""
     begin, depth = max((found.end() for found in _BOX_PATTERN.finditer(text)), default=None), 1
     if begin is None:
         return None
@@ -176,20 +176,20 @@ def _find_boxed(text: str) -> str | None:
 
 
 def _find_tagged(text: str) -> str | None:
-    """Return what stands in the last tag of an answer."""
+    """Return the content of the last answer tag."""
     found = _TAG_PATTERN.findall(text)
     return found[-1][1].strip() if found else None
 
 
 def _find_phrases(text: str) -> Iterator[str]:
-    """Yield the lines that begin behind "answer is" or "answer:", the last one first."""
+    """Yield the rest of each line after "answer is" or "answer:", the last one first."""
     for match in _last_matches(_PHRASE_PATTERN, text):
         if line := text[match.end() : match.end() + _MAX_LINE_CHARACTERS].partition("\n")[0].strip():
             yield line
 
 
 def _find_bold(text: str) -> Iterator[str]:
-    """Yield what is printed in bold letters, the last one first."""
+    """Yield the texts in bold, the last one first."""
     return ((match[1] or match[2]).strip() for match in _last_matches(_BOLD_PATTERN, text))
 
 
@@ -197,10 +197,10 @@ def _last_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]
     return reversed(deque(pattern.finditer(text), maxlen=_MAX_PHRASES))
 
 
-# Choices in what a person or a model wrote: A, (A), [[A]], "Answer: A", model_a and \boxed{A} are one label.
+# Choices: A, (A), [[A]], "Answer: A", model_a and \boxed{A} are the same label.
 
 
-_MAX_CHARACTERS = 200  # of a text that is a choice and nothing else
+_MAX_CHARACTERS = 200  # of a text that is only a choice
 _NOUNS = "model|assistant|response|answer|option|choice|candidate|output|system|completion|summary|text|verdict"
 _NOUN = rf"(?:(?:the\s+)?(?:correct\s+|final\s+|best\s+|better\s+)*(?:{_NOUNS})s?\s*(?:is|:|=)?[\s_\-:]*)"
 _OPEN, _CLOSE = r"[\s\"'`*_$(\[{<]*", r"[\s\"'`*_$)\]}>.,;:!]*"
@@ -224,7 +224,7 @@ _TEXT_PATTERN = late_pattern(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)
 
 
 def extract_choice(text: str) -> str | None:
-    r"""Return the letter that a text chooses, in upper case; a comparison such as ``A>B`` as it is; nothing if unsure.
+    r"""Return the letter that a text chooses, in upper case, or a comparison such as ``A>B``; None if it is unclear.
 
     >>> for text in ("a)", "[[A]]", "Answer: A", "The answer is (A).", "**A**", r"\boxed{A}", "model_a", "A. Because"):
     ...     assert extract_choice(text) == "A", text
@@ -246,7 +246,7 @@ def extract_choice(text: str) -> str | None:
 
 
 def _extract_unmarked(text: str) -> str | None:
-    """Return a choice that nothing announces: alone in bold or in the last line, at the head, or praised."""
+    """Return an unmarked choice: alone in bold or in the last line, at the beginning, or called the best."""
     for bold in _find_bold(text):
         if (chosen := _whole(bold) or _match(_HEAD_PATTERN, bold)) is not None:
             return chosen
@@ -275,14 +275,14 @@ def _find_answer_field(text: str, keys: Sequence[str] = _ANSWER_KEYS) -> str | N
     return next((found for found in fields if found is not None), None)
 
 
-# Numbers in what a person or a model wrote: "The answer is 42.", **42**, \boxed{42}, $42 and 42.0 are one label.
+# Numbers: "The answer is 42.", **42**, \boxed{42}, $42 and 42.0 are the same label.
 
 
-_DIGITS = 12  # of a fraction that has no end
-_MAX_EXPONENT = 30  # of a number that is written out
+_DIGITS = 12  # of a fraction with infinitely many
+_MAX_EXPONENT = 30  # of a number without an exponent in its text
 _NUMBERS_MAX_CHARACTERS = 1000  # of a number
 _MAX_FORMULA_CHARACTERS = 200
-_MAX_END_CHARACTERS = 4000  # of a text, among which its last number is looked for
+_MAX_END_CHARACTERS = 4000  # at the end of a text that may contain its last number
 _THOUSANDS_PATTERN = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
 _PLAIN_PATTERN = late_pattern(r"\d+(?:\.\d+)?|\.\d+")
 _TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
@@ -301,7 +301,7 @@ _TUPLE_PATTERN = late_pattern(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)
 _SPACED_PATTERN = late_pattern(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
 _SENTENCE_END_PATTERN = late_pattern(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
 _SAYS_PATTERN = late_pattern(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
-_LATEX = (  # what is written otherwise in LaTeX and in print
+_LATEX = (  # notation of LaTeX and of print, and the plain one
     (late_pattern(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
     (late_pattern(r"\\([$%#&])"), r"\1"),
     (late_pattern(r"(?<=\d)(?:\\[,!]|\{,\}|[\u00a0\u2009\u202f'](?=\d{3}))+(?=\d)"), ","),
@@ -321,10 +321,10 @@ _LATEX = (  # what is written otherwise in LaTeX and in print
 
 
 def extract_number(text: str) -> str | None:
-    r"""Return the number that a text gives as its answer, in its shortest form; nothing if it gives none.
+    r"""Return the number that a text gives as its answer, in its shortest form; None if there is none.
 
-    It is what the text marks as the answer, or else its last number. A marked answer that is no number, such as a
-    formula, stays as it is.
+    This is the marked answer, or else the last number. A marked answer that is not a number, such as a formula, is
+    returned unchanged.
 
     >>> for text in ("The answer is 42.", "**42**", r"\boxed{42}", "1,000.0", "$5 for 2, so 3 left", r"\frac{1}{2}"):
     ...     print(extract_number(text))
@@ -356,7 +356,7 @@ def extract_number(text: str) -> str | None:
 
 
 def _write_number(number: Decimal) -> str:
-    """Write a number in its shortest form."""
+    """Format a number in its shortest form."""
     if not number:
         return "0"
     short = number.normalize() if len(number.as_tuple().digits) <= _NUMBERS_MAX_CHARACTERS else number
@@ -364,7 +364,7 @@ def _write_number(number: Decimal) -> str:
 
 
 def _read_marked(text: str) -> str | None:
-    """Read a marked answer: a number with words around it, or a short formula, which stays as it is."""
+    """Read a marked answer: a number with words around it, or a short formula, which is returned unchanged."""
     inner = (_find_boxed(text) or text)[:_NUMBERS_MAX_CHARACTERS]
     plain = _without_latex(inner).strip().strip("$*` ")
     if (only := _only(plain)) is not None:
@@ -384,7 +384,7 @@ def _without_latex(text: str) -> str:
 
 
 def _only(text: str) -> str | None:
-    """Return a text that is one number and nothing else, perhaps with spaces between thousands."""
+    """Return the number if a text is only a number with spaces between thousands."""
     bare = text.strip().strip("$€£%.*` ")
     digits = bare.lstrip("-")
     is_spaced = _SPACED_PATTERN.fullmatch(digits) is not None
@@ -392,7 +392,7 @@ def _only(text: str) -> str | None:
 
 
 def _first(text: str) -> str | None:
-    """Return the number behind the last equals sign, the first behind "is" or the like, or the first of all."""
+    """Return the number after the last equals sign, after "is" or a synonym, or the first of all."""
     behind = text.rpartition("=")[2]
     said = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
     for numbers in (_numbers(behind), _numbers(text)):
@@ -402,7 +402,7 @@ def _first(text: str) -> str | None:
 
 
 def _numbers(text: str) -> list[tuple[int, str]]:
-    """Return the numbers of a text with their places."""
+    """Return the numbers of a text with their positions."""
     found = ((match.start(), _of_match(match)) for match in _NUMBER_PATTERN.finditer(text))
     return [(place, number) for place, number in found if number is not None]
 
@@ -410,14 +410,14 @@ def _numbers(text: str) -> list[tuple[int, str]]:
 def _of_match(match: re.Match[str]) -> str | None:
     sign = "-" if "-" in (match["sign"], match["minus"]) else ""
     whole, above, below = (_decimal(match[part] or "0") for part in ("whole", "top", "below"))
-    if whole is None or above is None or not below:  # no fraction, or none with a value
+    if whole is None or above is None or not below:  # not a fraction, or divided by zero
         return _value(sign + match["top"])
     with localcontext(prec=_DIGITS):
         return _write_number((whole + above / below) * (-1 if sign else 1))
 
 
 def _value(token: str) -> str | None:
-    """Return a token in its shortest form; one whose commas and points mean something else stays as it is."""
+    """Return a number in its shortest form; a token with unclear commas or points is returned unchanged."""
     if (number := _decimal(token)) is not None:
         return _write_number(number)
     is_list = token.count(",") > 1 and "." not in token

@@ -1,4 +1,4 @@
-"""Late imports: large packages, and the public names of our packages, are imported when they are first used."""
+"""Late imports: large packages and our own public names are imported at first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["late_pattern", "lend", "need", "pa", "pc", "pd", "sparse"]
 
 
 class _Late(ModuleType):
-    """A module that is imported when something of it is asked for, and keeps it."""
+    """A module that is imported at the first access to one of its attributes, which are then cached."""
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(importlib.import_module(self.__name__), name)
@@ -23,7 +23,7 @@ class _Late(ModuleType):
 
 
 class _Pattern:
-    """A regular expression that is compiled when it is first used."""
+    """A regular expression that is compiled at first use."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text, self._flags = text, flags
@@ -35,7 +35,7 @@ class _Pattern:
 
 
 def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    r"""Return a regular expression that is compiled when it is first used: some take longer than reading a small table.
+    r"""Return a regular expression that is compiled at first use, because some take longer than a small run.
 
     >>> late_pattern(r"\d+").findall("12 and 3")
     ['12', '3']
@@ -44,10 +44,10 @@ def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 
 
 def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
-    """Return ``__all__`` and ``__getattr__`` of a package whose names are imported when they are used.
+    """Return ``__all__`` and ``__getattr__`` of a package whose names are imported at first use.
 
-    Beside its ``__init__.py`` is an ``__init__.pyi`` with a line for each of them: ``from HOME import NAME as PUBLIC``.
-    The loader also finds it in a zip.
+    Each name has a line ``from HOME import NAME as PUBLIC`` in the ``__init__.pyi`` beside the ``__init__.py``. The
+    loader also finds it in a zip file.
     """
     loader: Any = package.loader
     stub = loader.get_data(f"{str(package.origin).removesuffix('c')}i").decode()
@@ -66,7 +66,7 @@ def lend(package: ModuleSpec) -> tuple[list[str], Callable[[str], Any]]:
 
 
 def need(module: str, why: str, extra: str) -> Any:
-    """Return an optional module, or raise an error that says why it is needed and how to install it.
+    """Return an optional module, or raise an error with the reason and the installation command.
 
     >>> need("nowhere", "Somewhere needs nowhere", "places")
     Traceback (most recent call last):

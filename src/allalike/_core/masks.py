@@ -1,12 +1,12 @@
-"""Masks: which pixels of a picture, or voxels of a volume, belong to an object, and the files that hold them.
+"""Masks: the pixels of an image, or voxels of a volume, that belong to an object, and their files.
 
-Pixels are packed eight to a byte. Only the rows and columns that contain the object are kept, so that background costs
-nothing. Columns begin at a multiple of eight pixels: masks of one picture are laid over each other by copying bytes,
-and compared 64 pixels at a time. A volume of x by y by z voxels is a tall picture: slice below slice, each with y rows
-and x columns.
+Pixels are packed eight to a byte. Only the bounding box of the object is kept. Its columns begin at a multiple of eight
+pixels, so that masks are united by copying bytes and compared 64 pixels at a time. A volume of x by y by z voxels is
+stored as a tall image of z slices, each with y rows and x columns.
 
-Masks are also outlines, COCO's run lengths, and files. Images are PNG or TIFF (Pillow), arrays are ``.npy`` or ``.npz``
-with one array, never unpickled, and volumes are NIfTI (nibabel). The header of a file is checked before it is decoded.
+Masks are also read from outlines, COCO run lengths, and files. Images are PNG or TIFF (Pillow), arrays are ``.npy`` or
+``.npz`` with one array, never unpickled, and volumes are NIfTI (nibabel). The header of a file is checked before it is
+decoded.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
-    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or a painted area
-    Opened = tuple["Grid", Callable[[], npt.NDArray[Any]]]  # the size by the header, and a function that decodes values
+    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or a mask
+    Opened = tuple["Grid", Callable[[], npt.NDArray[Any]]]  # the size from the header, and the decoder
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
-_GRID_TOLERANCE = 1e-3  # of a voxel: what programs round affine matrices by
+_GRID_TOLERANCE = 1e-3  # of a voxel: rounding of affine matrices by other programs
 _CROSSINGS_AT_ONCE = 1 << 20
-_BRUSH_RUNS = (3, 4, 8, 16)  # bits for the length of a run, as Label Studio itself writes them
+_BRUSH_RUNS = (3, 4, 8, 16)  # bits of a run length, as in Label Studio
 PICTURES = (".png", ".tif", ".tiff")
 ARRAYS = (".npy", ".npz")
 VOLUMES = (".nii", ".nii.gz")
@@ -48,41 +48,41 @@ _PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA
 
 
 class NotMaskError(ValueError):
-    """What was read is not a mask; the message says why."""
+    """Raised for input that is not a mask, with the reason."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """How many voxels a volume has along each axis, and the matrix that gives their places in millimetres, if known."""
+    """The number of voxels along each axis, and the affine matrix to millimetres, if known."""
 
     shape: tuple[int, ...]
     affine: npt.NDArray[np.float64] | None = None
 
     @property
     def matrix(self) -> npt.NDArray[np.float64]:
-        """The matrix; where it is not known, voxels are the unit."""
+        """The affine matrix; if it is not known, the unit is a voxel."""
         return np.eye(4) if self.affine is None else self.affine
 
     @property
     def spacing(self) -> tuple[float, ...]:
-        """How long a voxel is along each axis."""
+        """The length of a voxel along each axis."""
         return tuple(np.sqrt(np.square(self.matrix[:3, :3]).sum(axis=0)).tolist())
 
     def fits(self, other: Grid) -> bool:
-        """Return whether voxels of two volumes are the same places, as far as is known."""
+        """Return whether two volumes have the same shape and, if known, the same positions."""
         if self.shape != other.shape or self.affine is None or other.affine is None:
             return self.shape == other.shape
         return bool(np.abs(self.matrix - other.matrix).max() <= _GRID_TOLERANCE * max(min(self.spacing), 1e-12))
 
     def flatten(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a volume as a tall picture."""
+        """Return a volume as a tall image."""
         x, y, z = self.shape
         return values.reshape(self.shape).T.reshape(z * y, x)
 
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """The pixels of an object in a picture."""
+    """The pixels of an object in an image."""
 
     height: int
     width: int
@@ -94,7 +94,7 @@ class Mask:
 
     @classmethod
     def of(cls, pixels: Pixels, source: str = "", grid: Grid | None = None) -> Mask:
-        """Make a mask of a table of pixels, on or off."""
+        """Make a mask of a table of booleans."""
         height, width = pixels.shape
         rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
         if not len(rows):
@@ -104,7 +104,7 @@ class Mask:
         return cls(height, width, top, left, np.packbits(box, axis=1), source, grid)
 
     def placed(self, height: int, width: int, top: int, left: int, grid: Grid | None = None) -> Mask:
-        """Return the object in a larger picture, where this one begins at ``top`` and ``left``, a multiple of eight."""
+        """Return the mask in a larger image, with its corner at ``top`` and ``left``, a multiple of eight."""
         moved = (top + self.top, left + self.left) if self.bits.size else (0, 0)
         return replace(self, height=height, width=width, top=moved[0], left=moved[1], grid=grid)
 
@@ -113,48 +113,48 @@ class Mask:
 
     @property
     def size_text(self) -> str:
-        """How large the picture or volume is, in words."""
+        """The size of the image or volume as text."""
         sides = (self.height, self.width) if self.grid is None else self.grid.shape
         return f"{' x '.join(map(str, sides))} {'pixels' if self.grid is None else 'voxels'}"
 
     def fits(self, other: Mask) -> bool:
-        """Return whether two masks are of pictures of one size, or of volumes at the same place."""
+        """Return whether two masks have images of the same size, or volumes at the same position."""
         if self.grid is None or other.grid is None:
             return self.grid is other.grid and (self.height, self.width) == (other.height, other.width)
         return self.grid.fits(other.grid)
 
     @property
     def area(self) -> int:
-        """How many pixels are on."""
+        """The number of pixels of the object."""
         return int(np.bitwise_count(self.bits).sum())
 
     @property
     def box(self) -> tuple[int, int, int, int]:
-        """Where the bytes lie: the first row, the row behind the last, and the same of columns of bytes."""
+        """The bounding box in rows and in columns of bytes: first row, end row, first column, end column."""
         rows, columns = self.bits.shape
         return self.top, self.top + rows, self.left >> 3, (self.left >> 3) + columns
 
     def pixels(self) -> Pixels:
-        """Return the whole table of pixels."""
+        """Return the table of all pixels."""
         whole = np.zeros((self.height, -(-self.width // 8)), np.uint8)
         first, last, begin, end = self.box
         whole[first:last, begin:end] = self.bits
         return np.unpackbits(whole, axis=1, count=self.width).view(np.bool_)
 
     def shown(self) -> Pixels:
-        """Return the whole picture, or the whole volume."""
+        """Return the whole image or volume."""
         return self.pixels() if self.grid is None else self.pixels().reshape(self.grid.shape[::-1]).T
 
 
 def check_size(height: int, width: int) -> None:
-    """Refuse a size that is no size, or that would not fit in memory."""
+    """Raise an error for a size below 1 or above the limit."""
     if height < 1 or width < 1 or height * width > MAX_PIXELS:
         more = f", more than {MAX_PIXELS // 1_000_000} million" if min(height, width) > 0 else ""
         raise NotMaskError(f"it has {height} x {width} pixels{more}")
 
 
 def lay_over(masks: Sequence[Mask]) -> tuple[Bits, tuple[int, int, int, int]]:
-    """Lay masks over each other; return their bytes, one table per mask, and the box of bytes that they share."""
+    """Return the bytes of each mask within their common bounding box, and this box."""
     boxes = np.array([mask.box for mask in masks if mask.bits.size], np.int64).reshape(-1, 4)
     if not len(boxes):
         return np.zeros((len(masks), 0, 0), np.uint8), (0, 0, 0, 0)
@@ -167,7 +167,7 @@ def lay_over(masks: Sequence[Mask]) -> tuple[Bits, tuple[int, int, int, int]]:
 
 
 def draw(parts: Sequence[Part], height: int, width: int) -> Mask:
-    """Return all pixels that lie in one of several outlines or masks of a picture of this size."""
+    """Return the union of outlines and masks in an image of this size."""
     check_size(height, width)
     masks = [part if isinstance(part, Mask) else _fill(part, height, width) for part in parts]
     stack, (top, _, begin, _) = lay_over(masks)
@@ -176,20 +176,19 @@ def draw(parts: Sequence[Part], height: int, width: int) -> Mask:
 
 
 def _fill(points: Sequence[Sequence[float]], height: int, width: int) -> Mask:
-    """Return the pixels whose middles lie inside an outline, which is closed and cut off at the picture.
+    """Return the pixels whose centres are inside an outline, which is closed and clipped to the image.
 
-    A pixel is inside if the outline goes around its middle once or several times (the nonzero rule, so that a line
-    which overlaps itself at its end leaves no hole). Each row is crossed by some edges: one that goes down adds one
-    from its crossing on, one that goes up takes one away.
+    A pixel is inside if its winding number is not 0 (the nonzero rule, so that an outline that overlaps itself leaves
+    no hole). In each row, a downward edge adds 1 from its crossing on, and an upward edge subtracts 1.
     """
     x, y = np.asarray(points, np.float64).reshape(-1, 2).T
     first, last = (int(np.clip(np.ceil(end - 0.5), 0, height)) for end in (y.min(), y.max()))
-    left = int(np.clip(np.floor(x.min()), 0, width)) & ~7  # where bytes begin
+    left = int(np.clip(np.floor(x.min()), 0, width)) & ~7  # a multiple of eight
     right = int(np.clip(np.ceil(x.max()), left, width))
     steps = np.zeros((last - first, right - left + 1), np.int32)
     below, right_of = np.roll(y, -1), np.roll(x, -1)
     top, bottom = (np.clip(np.ceil(end - 0.5), first, last).astype(np.intp) for end in (y, below))
-    turns = np.flatnonzero(top != bottom)  # edges that cross the middle of a row
+    turns = np.flatnonzero(top != bottom)  # edges that cross the centre of a row
     per_chunk = max(1, _CROSSINGS_AT_ONCE // max(len(steps), 1))
     for start in range(0, len(turns), per_chunk):
         edge = turns[start : start + per_chunk]
@@ -204,17 +203,17 @@ def _fill(points: Sequence[Sequence[float]], height: int, width: int) -> Mask:
 
 
 def of_run_lengths(encoding: dict[str, Any]) -> Pixels:
-    """Read run lengths as COCO writes them: pixels column after column, off and on in turn, beginning with off.
+    """Parse COCO run lengths: column by column, background and object in turn, beginning with background.
 
-    They are a list, or a text in which each length (from the fourth on: its difference to the last but one) is written
-    in pieces of five bits, lowest first, as characters from ``0`` on.
+    They are a list or a compressed text. In a text, each length (from the fourth on, its difference from the length
+    before the previous one) is written in pieces of five bits, lowest first, as characters from ``0`` on.
     """
     if not {"size", "counts"} <= encoding.keys():
-        raise NotMaskError("run lengths have the fields 'size' and 'counts'")
+        raise NotMaskError("run lengths need the fields 'size' and 'counts'")
     size, counts = encoding["size"], encoding["counts"]
     sides = [type(side) for side in size] if isinstance(size, list | tuple) else []
     if len(sides) != 2 or not all(issubclass(side, int | np.integer) and side is not bool for side in sides):
-        raise NotMaskError(f"the size of run lengths is [height, width], not {str(size)[:40]}")
+        raise NotMaskError(f"the size of run lengths must be [height, width], not {str(size)[:40]}")
     height, width = map(int, size)
     check_size(height, width)
     runs: npt.NDArray[Any]
@@ -223,14 +222,14 @@ def of_run_lengths(encoding: dict[str, Any]) -> Pixels:
     else:
         runs = np.array(counts) if isinstance(counts, list | tuple) else np.empty(0)
     if runs.ndim != 1 or runs.dtype.kind not in "iu":
-        raise NotMaskError("the counts of run lengths are a list of whole numbers, or a text")
+        raise NotMaskError("the counts of run lengths must be a list of whole numbers, or a text")
     if (runs < 0).any() or (runs > height * width).any() or runs.sum() != height * width:
-        raise NotMaskError(f"the run lengths are not those of {height} x {width} pixels")
+        raise NotMaskError(f"the run lengths do not fit {height} x {width} pixels")
     return np.repeat(np.arange(len(runs)) % 2 == 1, runs.astype(np.int64)).reshape(width, height).T
 
 
 def _uncompress(text: bytes) -> npt.NDArray[np.int64]:
-    """Undo COCO's compression: five bits a character, 32 for "more follow", 16 in the last one for a minus."""
+    """Decompress COCO run lengths: five bits per character, bit 32 if more follow, bit 16 of the last as the sign."""
     piece = np.frombuffer(text, np.uint8).astype(np.int64) - 48
     if not len(piece) or (piece < 0).any() or (piece > 63).any() or piece[-1] & 32:
         raise NotMaskError("the compressed run lengths cannot be read")
@@ -238,7 +237,7 @@ def _uncompress(text: bytes) -> npt.NDArray[np.int64]:
     first = np.concatenate([[0], last[:-1] + 1])
     length = last - first + 1
     if (length > 8).any():
-        raise NotMaskError("a compressed run length is beyond all pictures")
+        raise NotMaskError("a compressed run length is larger than any image")
     place = np.arange(len(piece)) - np.repeat(first, length)
     runs = np.add.reduceat((piece & 31) << 5 * place, first)
     runs -= np.where(piece[last] & 16, np.int64(1) << 5 * length, 0)
@@ -248,14 +247,14 @@ def _uncompress(text: bytes) -> npt.NDArray[np.int64]:
 
 
 def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
-    """Write a mask as COCO's compressed run lengths."""
+    """Return a mask as compressed COCO run lengths."""
     runs = count_runs(pixels.T.ravel())
     differences = runs.copy()
     differences[3:] -= runs[1:-2]
     counts = ""
     for number in differences.tolist():
         more = True
-        while more:  # until the sign of the last piece gives the rest
+        while more:  # until only the sign is left
             piece, number = number & 31, number >> 5
             more = number != (-1 if piece & 16 else 0)
             counts += chr(48 + piece + 32 * more)
@@ -263,12 +262,12 @@ def to_run_lengths(pixels: Pixels) -> dict[str, Any]:
 
 
 def count_runs(flat: Pixels) -> npt.NDArray[np.int64]:
-    """Return run lengths of pixels in a row; off comes first, be it for no pixel."""
+    """Return the run lengths of pixels, beginning with background, whose first length may be 0."""
     return np.diff(np.flatnonzero(np.diff(flat, prepend=False)), prepend=0, append=len(flat))
 
 
 def to_brush(pixels: Pixels) -> list[int]:
-    """Write a mask as Label Studio's brush: the bytes of a picture whose four channels say where the brush was."""
+    """Return a mask as a Label Studio brush: the compressed bytes of an image with four equal channels."""
     flat = np.repeat(pixels.ravel(), 4)
     changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
     starts = np.unique(np.concatenate([[0], changes, np.arange(0, len(flat), 1 << _BRUSH_RUNS[-1])]))
@@ -285,33 +284,32 @@ def to_brush(pixels: Pixels) -> list[int]:
 
 @dataclass(frozen=True, order=True)
 class MaskFile:
-    """The path of an image file that holds a mask; it is read when the mask is needed."""
+    """The path of a file that contains a mask, which is read when it is needed."""
 
     path: str
 
 
 def is_volume(path: str | Path) -> bool:
-    """Return whether a file is a volume by its ending."""
+    """Return whether a file name has the ending of a volume."""
     return Path(path).name.lower().endswith(VOLUMES)
 
 
 def nibabel() -> Any:
-    """Return nibabel, or say how to get it."""
+    """Return nibabel, or raise an error with the installation command."""
     return need("nibabel", "Volumes need nibabel", "medical")
 
 
 def read_grid(path: str | Path) -> Grid:
-    """Return the grid of a volume as its header says, or raise ValueError with the reason why it is none."""
+    """Return the grid of a volume from its header, or raise ValueError with the reason if it cannot be read."""
     with _opened(path) as (grid, _):
         return grid
 
 
 def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]:
-    """Return the pixel values of an image, array or volume: a table, or one per colour.
+    """Return the pixel values of an image, array or volume: a table, with a third axis for colours.
 
-    Of an image with a palette the values are the numbers in the palette, or with ``colours`` the colours that these
-    stand for. Transparency is ignored, unless with ``colours`` all pixels have the same colour: then it is all that
-    the image says, and its values are returned.
+    For an image with a palette, the values are palette indices, or with ``colours`` the colours themselves. With
+    ``colours``, if all pixels have the same colour, the opacity is returned. Otherwise, transparency is ignored.
     """
     with _opened(path, colours=colours) as (_, decode):
         values = decode()
@@ -322,7 +320,7 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
 
 @contextmanager
 def _opened(path: str | Path, *, colours: bool = False) -> Iterator[Opened]:
-    """Open a file of any kind; whatever its bytes make of the packages that read it is one error that names it."""
+    """Open a file of any format; all errors of the packages that read it become one error with its path."""
     path = Path(path)
     kind, opener = "PNG or TIFF", _open_image
     if is_volume(path):
@@ -333,7 +331,7 @@ def _opened(path: str | Path, *, colours: bool = False) -> Iterator[Opened]:
     try:
         path.stat()
         with warnings.catch_warnings(), ExitStack() as stack:
-            warnings.simplefilter("ignore")  # of large images, whose limit here is stricter, and of odd tags
+            warnings.simplefilter("ignore")  # about large images, which are limited here, and unknown tags
             yield opener(path, stack, colours)
     except Exception as error:
         reason = f"it is damaged, incomplete, or not {kind}. Copy it again"
@@ -350,14 +348,14 @@ def _open_image(path: Path, stack: ExitStack, colours: bool) -> Opened:
     try:
         image = stack.enter_context(Image.open(path, formats=("PNG", "TIFF")))
     except Image.DecompressionBombError as error:
-        raise NotMaskError("it is too large an image") from error
+        raise NotMaskError("the image is too large") from error
     check_size(image.height, image.width)
 
     def decode() -> npt.NDArray[Any]:
         numbered = image.mode in ("P", "PA") and not colours
         mode = image.mode if numbered else _PLAIN_MODES.get(image.mode, image.mode)
         if (frames := getattr(image, "n_frames", 1)) > 1:
-            raise NotMaskError(f"it holds {frames} images; a mask is one")
+            raise NotMaskError(f"it contains {frames} images, but a mask is one image")
         values = np.array(image if mode == image.mode else image.convert(mode))
         opacity = np.array(image.getchannel("A")) if colours and "A" in image.getbands() else None
         if opacity is not None and (opacity < 255).any() and (values == values[0, 0]).all():
@@ -374,7 +372,7 @@ def _open_array(path: Path, stack: ExitStack, colours: bool) -> Opened:
         archive = stack.enter_context(Archive(path))
         names = archive.namelist()
         if len(names) != 1:
-            raise NotMaskError(f"it holds {len(names)} arrays; a mask is one")
+            raise NotMaskError(f"it contains {len(names)} arrays, but a mask is one array")
         file = stack.enter_context(archive.open(names[0]))
     numpy_format: Any = np.lib.format
     version = numpy_format.read_magic(file)
@@ -382,7 +380,7 @@ def _open_array(path: Path, stack: ExitStack, colours: bool) -> Opened:
     shape, _, dtype = read_header(file)
     if len(shape) != 2 or dtype.kind not in "biuf":
         held = f"{' x '.join(map(str, shape))} of {dtype}"
-        raise NotMaskError(f"it holds {held}; a mask has rows and columns of numbers")
+        raise NotMaskError(f"it contains {held}, but a mask has rows and columns of numbers")
     check_size(*shape)
     file.seek(0)
     return Grid(shape), lambda: numpy_format.read_array(file, allow_pickle=False)
@@ -392,7 +390,7 @@ def _open_volume(path: Path, stack: ExitStack, colours: bool) -> Opened:
     image = nibabel().load(str(path))
     shape, sides = (*image.shape, 1, 1, 1)[:3], " x ".join(map(str, image.shape))
     if image.get_data_dtype().kind not in "biuf" or not 0 < math.prod(image.shape) == math.prod(shape):
-        raise NotMaskError(f"it holds {sides} values; a mask has three dimensions of numbers")
+        raise NotMaskError(f"it contains {sides} values, but a mask has three dimensions of numbers")
     if math.prod(shape) > MAX_VOXELS:
         raise NotMaskError(f"it has {sides} voxels, more than {MAX_VOXELS // 1_000_000} million")
     if not np.isfinite(image.affine).all():
@@ -404,10 +402,10 @@ def _open_volume(path: Path, stack: ExitStack, colours: bool) -> Opened:
 def write_masks(
     masks: Sequence[Mask | None], tasks: Sequence[object], folder: Path, *, on: float | None = None
 ) -> list[str | None]:
-    """Write masks as files that are named after their tasks; return the paths from the folder's parent, none for none.
+    """Write masks to files named after their tasks; return paths relative to the folder's parent, or None.
 
-    Volumes are NIfTI, all else is PNG: pixels of the object have the value ``on``, or 255 if that is not given or no
-    byte; the others are 0, or 255 if the object is 0.
+    Volumes are written as NIfTI and images as PNG. Pixels of the object have the value ``on``, or 255 if that is not a
+    byte. The background is 0, or 255 if the object is 0.
     """
     from PIL import Image
 
@@ -429,7 +427,7 @@ def write_masks(
 
 
 def _name_files(tasks: Sequence[object]) -> list[str]:
-    """Name files after tasks; what is odd, long or taken in any case of letters is distinguished by a hash."""
+    """Return file names for tasks, with a hash for unsafe, long or repeated names (ignoring case)."""
     names: dict[str, str] = {}
     for task in tasks:
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", str(task))[:60]

@@ -1,13 +1,12 @@
-"""Options: fields of a frozen dataclass, whose values are checked.
+"""Options: fields of a frozen dataclass with checked values.
 
-A class below `Options` checks its fields once, when an object of it is made:
+A subclass of `Options` checks its fields when an object is constructed:
 
     max_iter: int = whole(15, least=1)
     tol: float = number(5e-5, least=0)
     weighting: str | None = choice(None, "max", "inverse")
 
-A field of another kind stays as it is. What involves two fields is checked in a `__post_init__` that calls that of
-`Options` first.
+Other fields are not checked. To check two fields together, override `__post_init__` and call that of `Options` first.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Check = Callable[[Any, str], Any]
-_EXACT = 1 << 53  # below which a float has every whole number
+_EXACT = 1 << 53  # floats represent every whole number below this
 _CHECK = "check"  # the key of a field's check in its metadata
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """A frozen dataclass whose fields are checked when it is made; None is allowed where it is the default.
+    """A frozen dataclass that checks its fields at construction; None is allowed where it is the default.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Search(Options):
@@ -44,7 +43,7 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        """Check each field, and keep what its check returns."""
+        """Replace each field by the result of its check."""
         kind: Any = type(self)
         for name, check in _checks(kind).items():
             value = getattr(self, name)
@@ -54,7 +53,7 @@ class Options:
 
 @cache
 def _checks(cls: type[Any]) -> dict[str, Check]:
-    """Return the checks of a class by field; a field that has another default in a class below keeps its check."""
+    """Return the checks of a class by field; a subclass that only changes a default keeps the check."""
     checks = {}
     for base in reversed(cls.__mro__):
         for field in vars(base).get("__dataclass_fields__", {}).values():
@@ -64,12 +63,12 @@ def _checks(cls: type[Any]) -> dict[str, Check]:
 
 
 def option(default: Any, check: Check) -> Any:
-    """Make a field whose values go through a check, which is given the value and the name, and returns the value."""
+    """Make a field with a check, which gets the value and the field's name and returns the value to keep."""
     return dataclasses.field(default=default, metadata={_CHECK: check})
 
 
 def whole(default: int | None, *, least: int, called: str | None = None) -> Any:
-    """Make a field for a whole number, which errors call by another name if there is one."""
+    """Make a field for a whole number; errors use the name ``called`` if there is one."""
     check = partial(check_number, least=least, whole=True)
     return option(default, lambda value, name: check(value, called or name))
 
@@ -80,13 +79,13 @@ def number(default: float | None, *, least: float | None = None, below: float | 
 
 
 def choice(default: str | None, *others: str) -> Any:
-    """Make a field for one of some words, the first of which is the default; it may be None."""
+    """Make a field for one of several words; the first is the default, and may be None."""
     words = others if default is None else (default, *others)
     return option(default, lambda value, name: check_choice(value, words, name))
 
 
 def flag(default: bool) -> Any:
-    """Make a field that is True or False; the word 'no' would count as True."""
+    """Make a field that is True or False; other values such as 'no' are refused."""
 
     def check(value: Any, option: str) -> bool:
         if not isinstance(value, bool):
@@ -101,7 +100,7 @@ def share(default: float) -> Any:
 
     def check(value: Any, option: str) -> Any:
         if not 0 <= check_number(value, option) <= 1:
-            raise OptionError(f"{option} must be between 0 and 1, and one is {value:g}.")
+            raise OptionError(f"{option} is {value:g}. It must be between 0 and 1.")
         return value
 
     return option(default, check)
@@ -110,7 +109,7 @@ def share(default: float) -> Any:
 def check_number(
     value: Any, option: str, *, least: float | None = None, below: float | None = None, whole: bool = False
 ) -> Any:
-    """Return the value if it is a finite number, and neither too small nor too large."""
+    """Return the value if it is a finite number within its bounds, else raise an error."""
     is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     largest = math.inf if whole else sys.float_info.max
     if not is_number or not abs(value) <= largest or (least is not None and value < least):
@@ -118,18 +117,18 @@ def check_number(
         raise OptionError(f"{option} is {value!r}. It must be a {'whole' if whole else 'finite'} number{limit}.")
     if below is not None and value >= below:
         raise OptionError(f"{option} is {value!r}. It must be less than {below}.")
-    return value if whole or abs(value) < _EXACT else float(value)  # larger ones fit no array of whole numbers
+    return value if whole or abs(value) < _EXACT else float(value)  # larger ones overflow integer arrays
 
 
 def check_length(text: str, name: str) -> str:
-    """Return the text of an option, unless it is too long."""
+    """Return the text of an option, or raise an error if it is too long."""
     if len(text) > MAX_OPTION_CHARACTERS:
-        raise OptionError(f"{name} has {len(text):,} characters. It may have {MAX_OPTION_CHARACTERS:,} at most.")
+        raise OptionError(f"{name} has {len(text):,} characters. The maximum is {MAX_OPTION_CHARACTERS:,}.")
     return text
 
 
 def check_choice(value: str, choices: Iterable[str], option: str) -> str:
-    """Return the value if it is one of the choices.
+    """Return the value if it is one of the choices, else raise an error.
 
     >>> check_choice("frist", ["first", "last"], "duplicates")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Find a class by its name, and help those who misspell it."""
+"""Registries of classes by name, with suggestions for misspelled names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Alias(NamedTuple):
-    """A name that others use, our name if that is the same thing, and a remark.
+    """A name used by other packages, the equivalent name in allalike if there is one, and a remark.
 
     >>> Alias("MajorityVote", "UA").note
     'MajorityVote is called UA here.'
@@ -31,17 +31,17 @@ class Alias(NamedTuple):
 
     @property
     def note(self) -> str:
-        """The message where our class is taken for it."""
+        """The message for a class that is replaced by ours."""
         return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
 class Registry(UserDict[str, type[T]]):
-    """Our classes of one kind by name, and behind them those of other packages.
+    """Our classes of one kind by name, and after them the classes of other packages.
 
-    Ours are given as ``module:Class`` and imported when they are first asked for. A package offers a class by an entry
-    point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own name. It is imported when it
-    is asked for by that name (`find`, `make`, `choose`), or when `everything` is listed. As a mapping, a registry holds
-    our classes alone.
+    Our classes are written as ``module:Class`` and imported at first use. Another package registers a class with an
+    entry point in the group ``allalike.methods`` or ``allalike.domains``, under the class's own name. Such a class is
+    imported by name (`find`, `make`, `choose`), or when `everything` is listed. As a mapping, a registry contains only
+    our classes.
     """
 
     def __init__(
@@ -62,14 +62,14 @@ class Registry(UserDict[str, type[T]]):
         return f"<{self.kind}s {', '.join(self)}>"
 
     def find_class(self, called: str) -> type[T]:
-        """Return the class with this Python name, as ``__getattr__`` of its package does."""
+        """Return the class with this Python name; the package uses this as its ``__getattr__``."""
         for name, home in self.homes.items():
             if home.endswith(f":{called}"):
                 return self[name]
         raise AttributeError(f"module {self.package!r} has no attribute {called!r}")
 
     def everything(self) -> dict[str, type[T]]:
-        """Return our classes and those of other packages; warn of those that cannot be used."""
+        """Return our classes and those of other packages, with a warning for each unusable one."""
         found = dict(self)
         for name, point in self.offered().items():
             try:
@@ -79,7 +79,7 @@ class Registry(UserDict[str, type[T]]):
         return found
 
     def offered(self) -> dict[str, EntryPoint]:
-        """Return the entry points of other packages under names that are not ours."""
+        """Return the entry points of other packages, except for names that we use."""
         from importlib.metadata import entry_points
 
         points = entry_points(group=f"allalike.{self.kind}s")
@@ -93,16 +93,16 @@ class Registry(UserDict[str, type[T]]):
             cls = point.load()
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            raise PluginError(f"{offer} cannot be imported: {reason}. Mend or remove the package.") from error
+            raise PluginError(f"{offer} cannot be imported: {reason}. Repair or remove the package.") from error
         if not isinstance(cls, type) or not issubclass(cls, self.base):
-            raise PluginError(f"{offer} is no class below allalike.{self.base.__name__}. Mend or remove the package.")
+            raise PluginError(f"{offer} is not a subclass of allalike.{self.base.__name__}. Repair or remove it.")
         if (called := getattr(cls, "name", None)) != point.name:
-            raise PluginError(f"{offer} calls itself {called!r}. Both names must be the same: mend the package.")
+            raise PluginError(f"{offer} has the name {called!r}. Give the class and its entry point one name.")
         return cls
 
 
 def find(name: str, known: Mapping[str, T], kind: str) -> T:
-    """Return what has this name, in any case.
+    """Return the entry with this name, ignoring case.
 
     >>> find("p-td", {"P-TD": 1}, "method")
     1
@@ -126,7 +126,7 @@ def find(name: str, known: Mapping[str, T], kind: str) -> T:
 
 
 def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
-    """Return the message for a name from elsewhere that is taken for one of ours.
+    """Return the message for another package's name that is replaced by ours.
 
     >>> from allalike.methods import METHODS
     >>> explain_name("KOS(max_iter=3)", METHODS)
@@ -150,7 +150,7 @@ def _match(name: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the question whether a known name was meant, if one is close.
+    """Return a suggestion if a known name is similar, else an empty text.
 
     >>> did_you_mean("meen", ["mean", "median"])
     " Did you mean 'mean'?"
@@ -160,7 +160,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def find_close(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is closest to another, if one is close."""
+    """Return the most similar known name, or None if no name is similar."""
     import difflib
 
     plain = {key.casefold(): key for key in known}
@@ -169,7 +169,7 @@ def find_close(name: str, known: Iterable[str]) -> str | None:
 
 
 def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
-    """Make an object of the class with this name, with options in brackets.
+    """Construct an object from a class name with options in brackets.
 
     >>> from allalike.methods import METHODS
     >>> make("iP-TD(max_iter=3)", METHODS, "method").max_iter
@@ -188,7 +188,7 @@ def make(spec: str, known: Mapping[str, type[T]], kind: str) -> T:
     fields = [field.name for field in dataclasses.fields(cls) if field.init]
     for option in options:
         if option not in fields:
-            has = f"It has {', '.join(fields)}." if fields else "It has none."
+            has = f"Its options are: {', '.join(fields)}." if fields else "It has no options."
             raise OptionError(f"{kind.capitalize()} {cls.name} has no option {option!r}. {has}")
     return cast("T", cls(**options))
 
@@ -199,10 +199,10 @@ def _parse_options(text: str, spec: str) -> dict[str, Any]:
     def read(value: ast.expr) -> Any:
         if isinstance(value, ast.List | ast.Tuple):
             return [read(each) for each in value.elts]
-        return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)  # a word without quotes is itself
+        return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)  # an unquoted word is a string
 
     try:
-        call = ast.parse("f({})".format(text.replace("\\", r"\\")), mode="eval").body  # a backslash is one
+        call = ast.parse("f({})".format(text.replace("\\", r"\\")), mode="eval").body  # backslashes do not escape
         if isinstance(call, ast.Call) and not call.args and all(word.arg for word in call.keywords):
             return {str(word.arg): read(word.value) for word in call.keywords}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -211,7 +211,7 @@ def _parse_options(text: str, spec: str) -> dict[str, Any]:
 
 
 def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -> T:
-    """Return an object as it is, or make it from its class or its name."""
+    """Return an object unchanged, or construct it from its class or name."""
     if isinstance(given, str):
         if note := explain_name(given, known):
             warnings.warn(AliasWarning(note), stacklevel=3)
@@ -220,4 +220,4 @@ def choose(given: Any, known: Mapping[str, type[T]], kind: str, base: type[T]) -
         return given()
     if isinstance(given, base):
         return given
-    raise OptionError(f"{given!r} is no {kind}. Give one of {', '.join(known)}, or an object of {base.__name__}.")
+    raise OptionError(f"{given!r} is not a valid {kind}. Use one of {', '.join(known)}, or a {base.__name__} object.")

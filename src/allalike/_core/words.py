@@ -1,4 +1,4 @@
-"""Words of messages: counts of things, and names of options."""
+"""Wording of messages: counts, numbers, and names of options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPTION = late_pattern(rf"\b({_NAMES})(?:\(\)|=(?:True\b|(False)\b|'([^']*)'|(?=
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with a noun.
+    """Format a count with its noun.
 
     >>> count(1, "task"), count(2000, "task"), count(2, "class")
     ('1 task', '2,000 tasks', '2 classes')
@@ -27,7 +27,7 @@ def count(number: int, noun: str) -> str:
 
 
 def write_options(sentence: str, write: Callable[[str, Any], str]) -> str:
-    """Replace the options that a sentence names as in Python by their names in another interface.
+    """Replace Python option names in a sentence by the names of another interface.
 
     >>> write_options("Use engine='memory', or leave out per_task().", lambda name, value: f"<{name} {value}>")
     'Use <engine memory>, or leave out <per_task >.'
@@ -36,7 +36,7 @@ def write_options(sentence: str, write: Callable[[str, Any], str]) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text, or its beginning with dots behind it.
+    """Shorten a text to ``most`` characters, with an ellipsis at the end.
 
     >>> cut("a long story", 8), cut("short", 8)
     ('a long \u2026', 'short')
@@ -45,7 +45,7 @@ def cut(text: str, most: int) -> str:
 
 
 def show_number(value: float) -> str:
-    """Write a number with three digits, or all of those before the point.
+    """Format a number with three significant digits, and from 100 on without decimals.
 
     >>> show_number(2.5), show_number(9788.4)
     ('2.5', '9,788')

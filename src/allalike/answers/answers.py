@@ -1,4 +1,4 @@
-"""Answers: labels of tasks by workers, sorted by task, ready to be cut into blocks; or read batch after batch."""
+"""Answers: labels of tasks by workers, sorted by task and cut into blocks, or streamed in batches."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 Batch = dict[str, Column]
 
 _LEFT_OUT = {
-    "missing_dropped": ("Dropped", "row", "without a label"),
-    "abstained_dropped": ("Left out", "row", "with a label for 'no answer'"),
-    "repeats_added": ("Added up", "further answer", "of a worker to a task"),
-    "repeats_set_aside": ("Set aside", "repeated answer", "of a worker to a task"),
+    "missing_dropped": ("Excluded", "row", "without a label"),
+    "abstained_dropped": ("Excluded", "row", "with a label that means 'no answer'"),
+    "repeats_added": ("Added up", "repeated answer", "by the same worker to the same task"),
+    "repeats_set_aside": ("Removed", "repeated answer", "by the same worker to the same task"),
 }
 
 
@@ -51,8 +51,8 @@ def say_columns(columns: Mapping[str, str]) -> str:
     return ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
 
 
-SAMPLE_ROWS = 100_000  # by which it is guessed what labels are
-_BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # either is enough
+SAMPLE_ROWS = 100_000  # from which the label type is inferred
+_BATCH_ROWS, _BATCH_BYTES = 1 << 19, 1 << 25  # of a joined batch: it is complete when it has either
 _FEWEST_PER_WORKER = 8  # answers in a block for each worker, or the block names its workers,
 _SMALLEST_SHARE = 0.5  # unless more than this share of all workers occur in it
 _N_SHOWN = 3  # answers at a prompt
@@ -60,32 +60,32 @@ _N_SHOWN = 3  # answers at a prompt
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Answers:
-    """All answers, task after task in the order of task ids, and within a task in the order of worker ids.
+    """All answers, sorted by task id, and within a task by worker id.
 
     Parameters
     ----------
     workers, tasks
         The ids, in order.
     encoding
-        Conversion between labels and codes: the label type, and what was learned from the labels.
+        Conversion between labels and codes: the label type with its parameters, such as the classes.
     starts
-        The first answer of each task, and behind them the number of all answers.
+        Index of the first answer of each task, followed by the number of answers.
     worker, label
-        Number of the worker and code of the label, one per answer.
+        Index of the worker and code of the label, one per answer.
     gold_task, gold_label
         The tasks with gold labels, in order, and the codes of these labels.
     gold
-        The gold labels as they came, also those of unanswered tasks.
+        The gold labels as read, including those of unanswered tasks.
     separate_tasks
-        Whether every task is a problem of its own, and its answers are those of separate workers.
+        Whether every task is a separate problem with separate workers.
     notes
         Detected settings and excluded rows, for the summary.
     read_options
-        Options of `allalike.scan` that they were read with, for further answers.
+        Options of `allalike.scan` that the answers were read with. Further answers are read with them as well.
     inputs
-        The files and folders that they were read from, which no output may replace.
+        The files and folders that the answers were read from. No output may replace them.
     frame
-        The kind of frame that they came in, in which tables go out.
+        The type of data frame that the answers were read from. Result tables have the same type.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "x"), ("bob", 7, "y"), ("ada", 8, "y"), ("bob", 8, "y")])
@@ -135,25 +135,25 @@ class Answers:
     def of_columns(
         cls, worker: Column, task: Column, label: Column, domain: Domain, *, duplicates: str | None = None
     ) -> Answers:
-        """Sort three columns into answers; a worker's second answer to a task is set aside, added, or an error."""
+        """Sort three columns into answers; further answers by a worker to a task follow ``duplicates``."""
         return cls.of_shard(worker, task, label, domain.learn(label), duplicates=duplicates)
 
     @classmethod
     def of_shard(
         cls, worker: Column, task: Column, label: Column, encoding: Encoding, *, duplicates: str | None
     ) -> Answers:
-        """Sort the columns of some whole tasks, with the encoding of all labels.
+        """Sort the columns of some complete tasks, with the encoding of all labels.
 
-        The values of the worker column may be those of all shards, so that a worker has the same number in each.
+        If the worker column has the values of all shards, a worker has the same index in each.
         """
         answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, duplicates, fit=True)
         return replace(answers, read_options={"duplicates": duplicates})
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, duplicates: str | None) -> Answers:
-        """Join answers whose workers have the same numbers; of repeats, those of earlier parts come first.
+        """Join answers whose workers have the same indices; of repeated answers, those in earlier parts come first.
 
-        The encoding is that of the labels of all parts. Gold must be given again.
+        ``encoding`` covers the labels of all parts. Gold labels must be added again.
         """
         number, tasks = unite([part.tasks for part in parts])
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
@@ -181,8 +181,8 @@ class Answers:
         if n_repeats and choice == "error":
             place = int(np.argmin(new))
             raise InputError(
-                f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once, and there are"
-                f" {n_repeats} such rows. Keep the first or the last with duplicates='first' or duplicates='last'."
+                f"Worker {workers[worker[place]]!r} answered task {tasks[task[place]]!r} more than once. There are"
+                f" {n_repeats} repeated answers. Keep the first or last with duplicates='first' or duplicates='last'."
             )
         if n_repeats and choice == "add":
             labels = _add_repeats(labels[rows], new, encoding.domain)
@@ -202,15 +202,15 @@ class Answers:
         )
 
     def among(self, workers: Values, place: Codes) -> Answers:
-        """Return the answers with their workers numbered among others; each one's place there is given."""
+        """Return the answers with workers indexed in a larger list, where ``place`` is the new index of each."""
         return replace(self, workers=workers, worker=place[self.worker].astype(np.int32, copy=False))
 
     def under(self, encoding: Encoding) -> Answers:
-        """Return the answers with the codes of an encoding that knows more labels."""
+        """Return the answers in the codes of an encoding with more labels."""
         return replace(self, encoding=encoding, label=encoding.remap(self.label, self.encoding))
 
     def with_truths(self, truths: Truths) -> Answers:
-        """Return the answers with the truths of those tasks that they have."""
+        """Return the answers with gold labels for the tasks that they contain."""
         place = find_places(truths.tasks, self.tasks)
         known = np.flatnonzero(place >= 0)
         task, first = np.unique(place[known], return_index=True)
@@ -218,7 +218,7 @@ class Answers:
         return replace(self, gold_task=task, gold_label=self.encoding.fit_tasks(truths.label[known], task, self.tasks))
 
     def with_gold(self, gold: Gold) -> Answers:
-        """Return the answers with gold labels; those of tasks without answers are counted in the notes."""
+        """Return the answers with gold labels; the notes count gold labels of tasks without answers."""
         encoding, truths = gold.encode(self.encoding)
         answers = replace(self, encoding=encoding).with_truths(truths)
         counts = gold.count(len(answers.gold_task), answers.tasks[0])
@@ -241,18 +241,18 @@ class Answers:
 
     @property
     def n_single(self) -> int:
-        """The number of tasks with one answer only."""
+        """The number of tasks with a single answer."""
         return int(np.count_nonzero(np.diff(self.starts) == 1))
 
     @property
     def only_number(self) -> float | None:
-        """The number that all labels are, if they are numbers and all the same."""
+        """The number that all labels equal, or None if they differ or are not numbers."""
         if self.label.ndim != 1 or self.label.dtype.kind != "f" or not (self.label == self.label[0]).all():
             return None
         return float(self.label[0])
 
     def per_task(self) -> Answers:
-        """Return the answers as one problem per task, in which every worker has an error and a weight of their own.
+        """Return the answers as one problem per task, with a separate error and weight for each worker in it.
 
         >>> import allalike
         >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x"), ("ada", 8, "x")]
@@ -278,13 +278,13 @@ class Answers:
 
     @property
     def worker_task(self) -> Values | None:
-        """The task of each worker, where every task is a problem of its own."""
+        """The task of each worker, if every task is a separate problem."""
         if not self.separate_tasks or len(self.tasks) < 2:
             return None
         return self.tasks.take(np.repeat(np.arange(len(self.tasks)), np.diff(self.starts)))
 
     def blocks(self, block_answers: int) -> Iterator[Block]:
-        """Cut the answers into blocks of whole tasks with about this many answers."""
+        """Yield blocks of complete tasks with about ``block_answers`` answers each."""
         hashes = self.tasks.hashes()
         marks = np.arange(block_answers, self.n_answers, block_answers)
         bounds = np.array(sorted({0, *np.searchsorted(self.starts, marks).tolist(), len(self.tasks)}))
@@ -305,7 +305,7 @@ class Answers:
             )
 
     def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
-        """Return a block with all workers, or with its own where a sum over all would cost more than the block."""
+        """Return a block's worker indices, workers and their number: only its own if most do not occur in it."""
         n_workers = len(self.workers)
         if n_workers * _FEWEST_PER_WORKER > len(worker):
             first = worker.min()
@@ -320,17 +320,17 @@ class Answers:
 
 
 def _add_repeats(labels: Array, new: npt.NDArray[np.bool_], domain: Domain) -> Array:
-    """Add up the labels of a worker and a task, which are neighbours; it is marked where each of them begins."""
+    """Add up the labels of each worker and task, which are adjacent; ``new`` marks the first of each."""
     if domain.repeats is None:
         raise OptionError(
-            f"duplicates is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer to"
-            " a task with duplicates='first' or duplicates='last'."
+            f"duplicates is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer"
+            " per task with duplicates='first' or duplicates='last'."
         )
     return np.asarray(domain.repeats.add(labels, np.flatnonzero(new)))
 
 
 def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:
-    """Sort by task, worker and row; mostly all three fit in one 64-bit number, which sorts fastest."""
+    """Sort by task, worker and row; usually all three fit into one 64-bit integer, which sorts fastest."""
     worker_bits, row_bits = bits[1], len(task).bit_length()
     if sum(bits) + row_bits > 63:
         rows = np.lexsort((worker, task))
@@ -350,7 +350,7 @@ def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Cod
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """Answers that are read batch after batch, with the user's options, and their encoding if it is known."""
+    """Answers that are read in batches, with the user's options and, if known, their encoding."""
 
     batches: Callable[[], Iterator[Batch]]
     guess: Guess
@@ -364,7 +364,7 @@ class Stream:
 
 
 def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Join batches of the same types until they have enough rows or bytes to be worth a pass."""
+    """Join batches with the same column types until they have enough rows or bytes to process together."""
     waiting: list[Batch] = []
     rows = size = 0
 
@@ -378,7 +378,7 @@ def join_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
         waiting.append(batch)
         rows += len(batch["label"])
         size += sum(column.n_bytes for column in batch.values())
-        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:  # at once, so that no further batch is in memory
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:  # before the next batch is read into memory
             yield join()
             waiting, rows, size = [], 0, 0
     if waiting:

@@ -1,6 +1,6 @@
-"""Cleaning: labels that mean "no answer" are excluded, and different spellings of a label become one.
+"""Cleaning: labels that mean "no answer" are excluded, and spellings of the same label are unified.
 
-Only distinct labels are looked at, however many rows have them.
+Each distinct label is examined once, however many rows have it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MAX_SHOWN = 80  # characters of a label
 
 @dataclass(frozen=True)
 class Dropped:
-    """Numbers of excluded rows: without a label, with one that means "no answer", or with one that cannot be parsed.
+    """Numbers of excluded rows: without a label, with a label that means "no answer", or that cannot be parsed.
 
-    ``example`` is the first label that cannot be parsed, with its row.
+    ``example`` is the row and text of the first label that cannot be parsed.
     """
 
     missing: int = 0
@@ -49,22 +49,22 @@ class Dropped:
         return self.missing + self.abstained + self.unparsed
 
     def check(self, rows: int, steps: tuple[str, ...] = ()) -> None:
-        """Refuse answers of which nothing is left."""
+        """Raise an error if no rows are left."""
         if not rows:
-            raise ColumnError("There are no answers: no rows, or nothing but a header.")
+            raise ColumnError("There are no answers: the table has no rows, or only a header.")
         if self.total < rows:
             return
         if self.example is not None:
             raise LabelError(
-                f"None of the labels could be understood with extract {' and then '.join(map(repr, steps))}:"
-                f" {self.unparsed:,} labels, such as {shorten(self.example[1])} in row {self.example[0] + 1}. Look"
-                " at the labels, and choose another way."
+                f"No label could be parsed with extract={' and then '.join(map(repr, steps))}: {self.unparsed:,}"
+                f" labels, such as {shorten(self.example[1])} in row {self.example[0] + 1}. Check the labels, and"
+                " choose another extractor."
             )
-        reason = "mean that there is no answer" if self.abstained else "are empty, or say that there is none"
-        raise InputError(f"No row has a label: all {rows:,} rows {reason}.")
+        reason = "labels that mean 'no answer'" if self.abstained else "empty or missing labels"
+        raise InputError(f"No row has a label: all {rows:,} rows have {reason}.")
 
     def notes(self, rows: int) -> dict[str, Any]:
-        """Return the entries of a summary about excluded rows."""
+        """Return the summary's entries about excluded rows."""
         counts = {"missing_dropped": self.missing, "abstained_dropped": self.abstained}
         notes: dict[str, Any] = {name: number for name, number in counts.items() if number}
         if self.unparsed:
@@ -85,9 +85,9 @@ class Cleaning:
     def clean(
         self, columns: dict[str, Column], *, before: int | None = None
     ) -> tuple[dict[str, Column], Mask, Dropped]:
-        """Return the rows with a label, as it is meant; which rows these are; and how many were excluded.
+        """Return the rows with cleaned labels, a mask of these rows, and the numbers of excluded rows.
 
-        An error counts the rows without a label, except in a batch, ahead of which ``before`` rows came.
+        An error counts the rows without a label, except in a batch that follows ``before`` other rows.
         """
         label = self.map_labels(columns["label"].compacted())
         blank = label.missing()
@@ -120,7 +120,7 @@ class Cleaning:
         return blank, unparsed
 
     def _understand(self, label: Column) -> tuple[Any, list[Any], list[Any], npt.NDArray[np.int8]]:
-        """Return the place of each row's value, the values, their meanings, and whether each row is kept."""
+        """Return the code of each row, the distinct values, their meanings, and whether each row is kept."""
         if label.form is None:
             codes, values = np.arange(len(label.data)), label.data
         else:
@@ -141,7 +141,7 @@ class Cleaning:
         return isinstance(value, str | int | float) and match_key(value) in self.abstain
 
     def map_labels(self, label: Column) -> Column:
-        """Replace spellings by their meanings; labels are texts from there on."""
+        """Replace spellings by their meanings; all labels become texts."""
         if not self.label_map:
             return label
         if label.form is None:
@@ -157,7 +157,7 @@ class Cleaning:
     def _mapped(self, value: Any) -> Any:
         try:
             found = self.label_map.get(match_key(value))
-        except TypeError:  # which cannot be looked up
+        except TypeError:  # it is not hashable
             return value
         return found if found is not None else value if isinstance(value, str) else str(value)
 
@@ -175,7 +175,7 @@ class Cleaning:
 
 
 def _put(label: Column, codes: Any, values: list[Any], stays: Mask) -> Column:
-    """Return some rows of a column, with other texts in place of its own."""
+    """Return some rows of a column with replaced texts."""
     rows, kind = np.flatnonzero(stays), label.form
     if kind is None:
         return label.replaced([values[row] for row in rows], rows)
@@ -186,7 +186,7 @@ def _put(label: Column, codes: Any, values: list[Any], stays: Mask) -> Column:
 
 
 def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) -> Any:
-    """Return strings as a dictionary in which each comes once; where none is present, there is none."""
+    """Encode strings as a dictionary column, with null in the rows that are not present."""
     place = {value: number for number, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
     among = np.array([place.get(value, 0) for value in values], np.int32)
     numbers = np.zeros(len(present), np.int32)
@@ -196,7 +196,7 @@ def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) 
 
 
 def check_ids(column: Column, *, before: int | None = None) -> None:
-    """Refuse rows without a worker or a task, or with a zero byte in it; of a batch, ``before`` rows came ahead."""
+    """Raise an error if a row has no id or an id with a zero byte; a batch follows ``before`` other rows."""
     blank = column.missing()
     if blank.any():
         raise _find_blank(column, blank, before)
@@ -207,7 +207,7 @@ def check_ids(column: Column, *, before: int | None = None) -> None:
 
 
 def _find_blank(column: Column, blank: Mask, before: int | None) -> InputError:
-    """Return the error of the first row that is blank."""
+    """Return the error for the first blank row."""
     place = int(np.argmax(blank))
     counted = (int(blank.sum()), len(blank)) if before is None else None
     found = column.value(place) if column.name == "label" else None
@@ -215,33 +215,32 @@ def _find_blank(column: Column, blank: Mask, before: int | None) -> InputError:
 
 
 def zero_error(role: str, row: int, found: Any) -> InputError:
-    """Return the error of an id with a zero byte in it, which no two programs read alike."""
-    return InputError(f"The {role} in row {row} has a zero byte in it: {found!r}. Remove it.")
+    """Return the error for an id with a zero byte, which programs read in different ways."""
+    return InputError(f"The {role} in row {row} contains a zero byte: {found!r}. Remove the byte.")
 
 
 def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any = None) -> InputError:
-    """Return the error of a row without a worker, task or label; such rows and all are counted if that is known."""
-    what = f"Row {row} has no {role}{f' ({found!r} stands there)' if isinstance(found, str) and found else ''}"
+    """Return the error for a row without a worker, task or label; ``counted`` is the number of such and of all rows."""
+    what = f"Row {row} has no {role}{f' (it contains {found!r})' if isinstance(found, str) and found else ''}."
     if counted is not None:
         number, total = counted
-        what += f"; {number:,} rows of {total:,} have none" if number > 1 else f"; 1 row of {total:,} has none"
+        what += f" {number:,} of {total:,} {'rows have' if number > 1 else 'rows has'} none."
     if role != "label":
-        return InputError(f"{what}. Fill it in, or remove such rows.")
-    return InputError(
-        f"{what}. A missing answer is a missing row: remove such rows, or have them dropped.", missing="drop"
-    )
+        return InputError(f"{what} Add the {role}, or remove these rows.")
+    return InputError(f"{what} A missing answer needs no row: remove these rows, or exclude them.", missing="drop")
 
 
 _MAX_REPEATS = 0.2  # of all rows
-_MIN_UNLIKE = 6  # answers, all of them different, that are no accident
+_MIN_UNLIKE = 6  # answers that all differ, at which this is no accident
 
 
 def find_misreadings(answers: Any) -> set[str]:
-    """Name the signs that columns were confused, so that every result of the answers or run would be worthless.
+    """Return the signs that columns were confused, which would make every result worthless.
 
-    These are ``repeats`` of a worker and a task, except samples; one ``worker``, one ``task``, except in an election,
-    or one ``label``; tasks that are ``apart``, none of which has two answers; and classes that are ``unlike``, as many
-    as answers.
+    - ``repeats``: many repeated answers by a worker to a task, except in samples
+    - ``worker``, ``task``, ``label``: only one of them, except one task of rankings
+    - ``apart``: no task has two answers
+    - ``unlike``: there are as many classes as answers
     """
     number, labels = int(answers.answer_counts.sum()), answers.encoding
     aside = answers.notes.get("repeats_set_aside", 0)

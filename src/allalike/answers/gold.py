@@ -1,4 +1,4 @@
-"""Gold labels, matched with the tasks of the answers; and workers' statistics from earlier answers."""
+"""Gold labels, matched to the tasks of the answers, and worker statistics from earlier answers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Truths:
 
 @dataclass(frozen=True)
 class Gold:
-    """Gold labels as they came: a column of distinct tasks, and one of labels.
+    """Gold labels as read: a column of distinct tasks and a column of labels.
 
-    ``blank`` counts the excluded tasks without a label. ``stated`` is whether the user mapped the labels to those of
-    the answers, so that no mapping needs to be guessed.
+    ``blank`` is the number of excluded tasks without a label. ``stated`` is whether the user mapped the labels to
+    those in the answers, so that no mapping is inferred.
     """
 
     task: Column
@@ -50,7 +50,7 @@ class Gold:
         for column in (self.task, self.label):
             _refuse_missing(column)
         if not len(self.task):
-            raise GoldError("The gold is empty." if not self.blank else "No row of the gold has a label.")
+            raise GoldError("There are no gold labels: " + ("no row has a label." if self.blank else "no rows."))
         codes, ids = self.task.factors
         counts = np.bincount(codes)
         if counts.max() > 1:
@@ -61,7 +61,7 @@ class Gold:
     def of(
         cls, task: Column, label: Column, blank: npt.NDArray[np.bool_] | None = None, *, stated: bool = False
     ) -> Gold:
-        """Exclude tasks without a label, which ``blank`` marks, and duplicate labels."""
+        """Create gold labels without the tasks that ``blank`` marks and without duplicates."""
         blank = label.missing() if blank is None else blank
         _refuse_missing(task)
         stays = ~blank
@@ -74,7 +74,7 @@ class Gold:
         return cls(task.keep(stays), label.keep(stays), int(blank.sum()), stated)
 
     def split(self, domain: Domain) -> Gold:
-        """Split labels that stand for several, as the answers are split."""
+        """Split labels that contain several masks, as the answers are split."""
         if domain.pictures is None or not domain.pictures.splits:
             return self
         columns = {"task": Column("task", _list(self.task)), "label": Column("label", _list(self.label))}
@@ -82,16 +82,16 @@ class Gold:
         return Gold(split["task"], split["label"], self.blank, self.stated)
 
     def encode(self, encoding: Encoding) -> tuple[Encoding, Truths]:
-        """Turn the labels into codes; return also the encoding that has them, because no answer may have them."""
+        """Encode the labels; return also the encoding, extended by labels that occur in no answer."""
         codes, ids = self.task.factors
         try:
             encoding, label = encoding.encode_gold(self.label)
         except LabelError as error:
-            raise GoldError(f"The gold does not fit. {error}") from error
+            raise GoldError(f"The gold labels cannot be encoded. {error}") from error
         return encoding, Truths(ids, label[np.argsort(codes)])
 
     def joined(self, more: Gold) -> Gold:
-        """Return these labels and more; if both have a task, the later label; texts if some are."""
+        """Return these labels and ``more``, which replaces labels of the same tasks; numbers become texts if needed."""
         tasks = join_values("task", [*_list(self.task), *_list(more.task)])
         labels = join_values("label", [*_list(self.label), *_list(more.label)])
         known = dict(zip(_list(tasks), _list(labels), strict=True))
@@ -99,18 +99,18 @@ class Gold:
         return Gold(*columns, self.blank + more.blank, self.stated and more.stated)
 
     def count(self, known: int, first_task: Any) -> dict[str, int]:
-        """Count the tasks with gold that were answered, which at least one must be, and the others."""
+        """Count the tasks with gold labels with and without answers; raise an error if none has answers."""
         _, ids = self.task.factors
         if not known:
             raise GoldError(
-                f"None of the {len(ids)} tasks with gold was answered. The first is {ids[0]!r}; the first task of the"
-                f" answers is {first_task!r}."
+                f"None of the {len(ids)} tasks with gold labels has answers. The first of them is {ids[0]!r}, and the"
+                f" first task with answers is {first_task!r}. Write both in the same way."
             )
         counts = {"tasks": known, "without_answers": len(ids) - known}
         return {**counts, "blank": self.blank} if self.blank else counts
 
     def find_unanswered(self, encoding: Encoding) -> list[Any]:
-        """List the labels that are in no answer, each once."""
+        """List the distinct labels that occur in no answer."""
         encoding, truths = self.encode(encoding)
         rows = np.sort(np.argsort(self.task.factors[0])[encoding.is_unanswered(truths.label)])
         if not len(rows):
@@ -120,7 +120,7 @@ class Gold:
 
 
 def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return the gold label of each task, or refuse two that differ."""
+    """Return the gold label of each task; raise an error if a task has two different ones."""
     found: dict[Any, Any] = {}
     for task, label in pairs:
         if not _is_same(found.setdefault(task, label), label):
@@ -129,13 +129,14 @@ def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def _two_truths(task: Any, first: Any, second: Any) -> GoldError:
-    return GoldError(f"The gold has two truths for task {task!r}, {first!r} and {second!r}. Keep one of them.")
+    return GoldError(f"Task {task!r} has two different gold labels, {first!r} and {second!r}. Keep one of them.")
 
 
 def _refuse_missing(column: Column) -> None:
     missing = column.missing()
     if missing.any():
-        raise GoldError(f"The gold has no {column.name} in row {column.row(int(np.argmax(missing)))}.")
+        row = column.row(int(np.argmax(missing)))
+        raise GoldError(f"Row {row} of the gold labels has no {column.name}. Add it, or remove the row.")
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -171,17 +172,17 @@ class History:
 
     @classmethod
     def of(cls, workers: Sequence[Any], answers: Any, fault: Any) -> History:
-        """Keep the statistics of some workers; unknown ones count nothing."""
+        """Create a history from statistics of some workers; missing statistics count as no answers."""
         number, mean = np.asarray(answers, np.float64), np.asarray(fault, np.float64)
         known = np.isfinite(number) & np.isfinite(mean) & (number > 0)
         counted = np.minimum(np.where(known, number, 0.0), _MAX_ANSWERS)
         return cls(counted, np.where(known, mean, 0.0), tuple(workers))
 
     def of_workers(self, workers: Sequence[Any], *, most: float = np.inf) -> History:
-        """Return the statistics of these workers, in their order; ids are the same if their texts are.
+        """Return the statistics of these workers, in their order; ids are compared as texts.
 
-        Several statistics of a worker, as in concatenated tables, are added up. No fault is larger than ``most``, the
-        largest distance of labels of this type.
+        Several statistics of a worker, as in concatenated tables, are combined. Mean errors are limited to ``most``,
+        the largest distance between labels of this type.
         """
         place = {str(worker): number for number, worker in enumerate(workers)}
         known = np.array([place.get(str(worker), -1) for worker in self.workers], np.intp)
@@ -189,14 +190,14 @@ class History:
         answers = sum_by(known[here], self.answers[here], size)
         total = sum_by(known[here], (self.answers * self.fault)[here], size)
         fault = np.minimum(total / np.where(answers > 0, answers, 1.0), most)
-        every = np.array([place[str(worker)] for worker in workers], np.intp)  # a worker may come once for each task
+        every = np.array([place[str(worker)] for worker in workers], np.intp)  # a worker may occur once per task
         return History(answers[every], fault[every])
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The mean fault, and the variance of workers around it that chance in so many answers does not explain.
+        """The mean error, and the variance between workers beyond sampling error.
 
-        An answer varies by fault (1 - fault) for classes, which is the least that a distance up to 1 can do.
+        The sampling variance of an answer is error (1 - error). This is exact for classes.
         """
         total = self.answers.sum()
         if total <= 0:

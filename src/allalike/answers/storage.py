@@ -1,8 +1,8 @@
 """Store answers and other columns as Parquet files.
 
-Python objects are stored as JSON texts, which the schema of the file says: lists and plain values as themselves, other
-values as an object with the name of its type as key, such as ``{"tuple": [1, 2]}``. Only these types are read, and
-nothing is executed. Pages have checksums, and every error names the file.
+Python objects are stored as JSON texts, and the schema of the file marks such columns. Lists and plain values are
+stored directly, other values as an object with the type as key, such as ``{"tuple": [1, 2]}``. Only these types are
+read, and nothing is executed. Pages have checksums, and every error names the file.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 class UnwritableError(Exception):
-    """A part of the result cannot be stored, such as a user-defined method."""
+    """Raised if a part of the result cannot be stored, such as a user-defined method."""
 
 
 def answer_columns(answers: Answers) -> dict[str, Values | Array]:
-    """Return answers as the columns worker, task and label, as they came."""
+    """Return answers as the columns worker, task and label, with their original values."""
     worker, task, label = answers.worker, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts)), answers.label
     if answers.domain.repeats is not None:
         label, sizes = answers.domain.repeats.take_apart(label)
@@ -62,7 +62,7 @@ def answer_columns(answers: Answers) -> dict[str, Values | Array]:
 
 
 def label_values(encoding: Encoding, codes: Array) -> Values:
-    """Return labels as they came, but pictures as they are kept, with the places of their pixels."""
+    """Return labels with their original values, but pictures as masks with positions."""
     return encoding.decode(codes) if encoding.domain.pictures is None else Values(list(codes))
 
 
@@ -75,12 +75,12 @@ def column_values(column: Column) -> Values:
 
 
 def name_files(folder: Path, name: str) -> list[Path]:
-    """List the files of some columns, in order."""
+    """List the files of a set of columns, in order."""
     return sorted(folder.glob(f"{name}-*.parquet"), key=lambda path: (len(path.name), path.name))
 
 
 def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values | Array]]) -> None:
-    """Write columns into one more file, and into another one where their types change.
+    """Write columns to a new file, and to a further one whenever their types change.
 
     Values that cannot be written raise an `UnwritableError`.
     """
@@ -112,9 +112,9 @@ def _write_table(columns: Mapping[str, Values | Array]) -> Any:
 
 
 def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
-    """Yield the columns of files, some rows at a time, and of one type in all of them.
+    """Yield the columns of files in batches, with one type per column in all of them.
 
-    If they must be ``complete``, a missing value is an error.
+    If ``complete`` is True, a missing value is an error.
     """
     import pyarrow.parquet as pq
 
@@ -135,7 +135,7 @@ def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool 
 
 
 def _find_common(kinds: set[Any]) -> Any:
-    """Return a type for all values; later files may have texts where the first ones had numbers."""
+    """Return a type for all values; later files may contain texts where earlier ones contain numbers."""
     if len(kinds) == 1:
         return next(iter(kinds))
     if any(map(is_string, kinds)):
@@ -150,7 +150,7 @@ def _reading(path: Path) -> Iterator[None]:
     except (OSError, ValueError, LookupError, TypeError, ArithmeticError, zlib.error, pa.ArrowException) as error:
         reason = " ".join((getattr(error, "strerror", None) or str(error)).split())
         raise InputError(
-            f"{path} is damaged, or is not what was saved there: {reason.rstrip('.')}. Run 'allalike discover' again."
+            f"{path} is damaged or was changed: {reason.rstrip('.')}. Run 'allalike discover' again."
         ) from error
 
 
@@ -165,7 +165,7 @@ def _read_column(column: Any, field: Any, *, complete: bool) -> Column:
 
 
 def _write(value: Any) -> Any:
-    """Return what JSON can hold, from which `_read` makes the same again."""
+    """Return a JSON value from which `_read` restores the same value."""
     value = value.item() if isinstance(value, np.generic) else value
     kind = type(value)
     if kind in _PLAIN:
@@ -186,7 +186,7 @@ def _write(value: Any) -> Any:
 
 
 def refuse_value(value: Any) -> NoReturn:
-    """Raise an `UnwritableError` for a value of another type than those that are stored."""
+    """Raise an `UnwritableError` for a value of a type that cannot be stored."""
     raise UnwritableError(f"values of type {type(value).__name__} cannot be written")
 
 
@@ -200,22 +200,22 @@ def _read(value: Any) -> Any:
 
 
 def _read_mask(parts: list[Any]) -> Mask:
-    """Return a mask whose numbers are consistent; no more is unpacked than the picture has."""
+    """Return a mask after checking its sizes; no more bytes are unpacked than the picture needs."""
     from allalike._core.masks import Mask, check_size
 
     (height, width, top, left), (rows, columns), text, grid = parts
     if not all(type(number) is int and number >= 0 for number in (height, width, top, left, rows, columns)):
-        raise ValueError("a mask has sizes that are not whole numbers, or negative")
+        raise ValueError("a mask has sizes that are negative or not whole numbers")
     if grid is None:
         check_size(height, width)
     elif height * width > MAX_VOXELS:
         raise ValueError(f"a volume has {height * width:,} voxels, more than {MAX_VOXELS:,}")
     if top + rows > height or left // 8 + columns > -(-width // 8) or (rows and not left < width):
-        raise ValueError("a mask does not lie in its picture")
-    held = zlib.decompressobj().decompress(b64decode(text, validate=True), rows * columns + 1)  # and no more
+        raise ValueError("a mask exceeds its picture")
+    held = zlib.decompressobj().decompress(b64decode(text, validate=True), rows * columns + 1)
     bits = np.frombuffer(held, np.uint8).reshape(rows, columns)
     if bits.size and not np.unpackbits(bits, axis=1)[:, left % 8 :].any():
-        raise ValueError("a mask has no pixel where its object is")
+        raise ValueError("a mask has no pixels of its object")
     return Mask(height, width, top, left, bits, grid=None if grid is None else _read_grid(grid, height, width))
 
 
@@ -225,7 +225,7 @@ def _read_grid(parts: list[Any], height: int, width: int) -> Grid:
     (x, y, z), affine = parts
     matrix = None if affine is None else np.array(affine, np.float64)
     if (x, y * z) != (width, height) or not (matrix is None or (matrix.shape == (4, 4) and np.isfinite(matrix).all())):
-        raise ValueError("a volume has another grid than its mask")
+        raise ValueError("the grid of a volume differs from its mask")
     return Grid((x, y, z), matrix)
 
 

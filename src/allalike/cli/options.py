@@ -81,7 +81,7 @@ def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any
     >>> command = click.command(cls=Command)(option("--how", group="Input")(lambda how: None))
     >>> command.main(["--how", "x" * 2000], standalone_mode=False)
     Traceback (most recent call last):
-    allalike.errors.OptionError: --how has 2,000 characters. It may have 1,000 at most.
+    allalike.errors.OptionError: --how has 2,000 characters. The maximum is 1,000.
     """
     return click.option(*names, cls=Option, group=group, **how)
 

@@ -1,4 +1,4 @@
-"""Public data sets with gold labels: a catalogue, and their download.
+"""Public data sets with gold labels: catalogue and download.
 
 The parsers that read their files are in `benchmarks/crowd_data` of the repository.
 """
@@ -31,10 +31,9 @@ class File:
     file
         The path in the source's folder.
     path
-        The path in the repository, if it is another.
+        The path in the repository, if it differs.
     bytes, sha256
-        Size and checksum. They are missing if everyone brings their own file, or if the source has a checksum of all
-        files together.
+        Size and checksum. They are missing if users supply the file, or if the source has one checksum for all files.
     """
 
     file: str
@@ -54,12 +53,12 @@ class DataSource:
     domain
         The label types.
     citation, licence
-        Authors, and what the source says about its use.
+        Authors, and terms of use.
     files
         The files.
     bytes, sha256
-        Size and checksum of all files together, if they are many: then they are fetched as one archive of the
-        repository. The checksum is that of `sha256sum FILES | sha256sum`, with the files sorted.
+        Size and checksum of all files together. Such sources have many files, and are fetched as one archive of the
+        repository. The checksum is the output of `sha256sum FILES | sha256sum`, with the files sorted.
     repo, commit, root
         The GitHub repository, the commit, and the folder in it.
     public
@@ -96,8 +95,8 @@ class DataSource:
 
 
 def _expand(pattern: str) -> list[str]:
-    """List the names that braces stand for, as a shell does: a/1.png, a/2.png, b/1.png... of {a,b}/{1,2}.png."""
-    parts = re.split(r"\{(.*?)\}", pattern)  # every second one was in braces
+    """Expand braces as a shell does: {a,b}/{1,2}.png gives a/1.png, a/2.png, b/1.png, b/2.png."""
+    parts = re.split(r"\{(.*?)\}", pattern)  # every second part was in braces
     choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
     return ["".join(chosen) for chosen in product(*choices)]
 
@@ -117,11 +116,11 @@ DATASETS: dict[str, str] = {name: SOURCES[source].datasets[name]["summary"] for 
 
 
 def fetch(name: str) -> Path:
-    """Download the files of a data set or source unless they are here, check them, and return their folder.
+    """Download the missing files of a data set or source, check them, and return their folder.
 
-    Files in a folder of `ALLALIKE_DATA` (several are separated as in `PATH`), under the name of their source, are not
-    downloaded. Others go to the user's cache, each when it is complete and checked. An interrupted fetch goes on with
-    the missing files.
+    `ALLALIKE_DATA` lists folders with files that need no download, separated as in `PATH`. Each source has a subfolder
+    with its name. Downloaded files are moved to the user's cache once they are complete and verified. An interrupted
+    fetch continues with the missing files.
 
     >>> fetch("TRI")
     Traceback (most recent call last):
@@ -140,7 +139,7 @@ def path(name: str) -> Path:
 
 
 def source_of(name: str) -> DataSource:
-    """Return the source of a data set, or the source that has this name.
+    """Return the source of a data set, or the source with this name.
 
     >>> source_of("chinese").name, source_of("quiz_chinese").name
     ('quiz_chinese', 'quiz_chinese')

@@ -111,7 +111,7 @@ class Panel(Framed[Frame]):
         The ``verdict`` is class, score, tie, inconclusive or unreadable. The last two have no label.
         """
         truth = self._silent_truths()
-        return self.result.truth if truth is None else self._dress(truth)
+        return self.result.truth if truth is None else self._to_frame(truth)
 
     @cached_property
     def judges(self) -> Frame:
@@ -121,7 +121,7 @@ class Panel(Framed[Frame]):
         ``shared_error_group`` numbers the groups with correlated errors. ``in_smallest_panel`` marks the smallest
         panel. ``added_effective_judges`` is the judge's contribution to the effective number of judges.
         """
-        return self._dress(self._judges)
+        return self._to_frame(self._judges)
 
     @cached_property
     def pairs(self) -> Frame:
@@ -174,7 +174,7 @@ class Panel(Framed[Frame]):
     def _frame(self, name: str, option: str = "") -> Frame:
         if option and name not in self.tables:
             raise UnsupportedError(f"The panel has no table of {name}. Run allalike.jury with {option}=.")
-        return self._dress(list_columns(self.tables.get(name, {})))
+        return self._to_frame(list_columns(self.tables.get(name, {})))
 
     @property
     def smallest(self) -> list[Any]:

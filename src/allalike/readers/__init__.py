@@ -1,4 +1,4 @@
-"""Readers: from files and frames to answers."""
+"""Readers of answers and gold labels from files, data frames and other sources."""
 
 from allalike.readers.column_names import COLUMN
 from allalike.readers.formats.files import READ_OPTIONS, ReadOptions, check_read_options

@@ -1,4 +1,4 @@
-"""Names of columns: the role that a name suggests, and names of gold labels, consensus and other columns."""
+"""Column names: the roles that they suggest, and names of gold labels, consensus and other columns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
 
 EXAMPLE = (
-    "No choice of columns works. A table that works has a row per answer, and tasks with answers by several workers:",
+    "No choice of columns works. A valid table has one row per answer, and tasks with answers by several workers:",
     "worker,task,label",
     "ada,photo1,cat",
     "bob,photo1,cat",
     "ada,photo2,dog",
     "bob,photo2,cat",
-    "A table with a column per worker is read with wide='tasks', a file per worker with worker_from='filename'.",
+    "Read a table with one column per worker with wide='tasks', and one file per worker with worker_from='filename'.",
 )
-COLUMN = "column:"  # is followed by the name of a column of the answers that has gold labels
+COLUMN = "column:"  # prefix for the name of a column of the answers that contains gold labels
 SYNONYMS = {
     role: tuple(words.split())
     for role, words in {
@@ -63,19 +63,19 @@ _OTHERS = {
 _MEANINGS = {
     role: {
         word + ending: word
-        for word in reversed(words)  # of two that are written alike, the first counts
+        for word in reversed(words)  # if two give the same key, the first one counts
         for ending in (("", "s", "value", "text") if role == "label" else _DECORATIONS)
     }
     for role, words in SYNONYMS.items()
 }
 _MAX_LISTED = 40
-SYNONYM, _OWN_WORD = 0.6, 0.8  # rates of a word that may mean several roles, and of one that means this alone
+SYNONYM, _OWN_WORD = 0.6, 0.8  # scores of a word that may mean several roles, and of an unambiguous word
 
 
 def pick_columns(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Find the column of each role: as chosen, by the role's own name, or by a synonym; return also what was guessed.
+    """Find the column of each role: chosen, named as the role, or a synonym; return also the inferred ones.
 
     >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")[0]
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
@@ -105,7 +105,7 @@ def pick_columns(
 def check_chosen(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> None:
-    """Refuse columns that a table does not have, and one that has two roles."""
+    """Raise an error if the table lacks a chosen column, or a column has two roles."""
     if not isinstance(chosen, Mapping):
         example = dict(zip(roles, names, strict=False))
         raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
@@ -115,31 +115,31 @@ def check_chosen(
         if name not in names:
             close = find_close(str(name), [each for each in names if each not in chosen.values()])
             meant = "" if close is None else f" Did you mean {close!r}?"
-            what = f"{where} has no column {name!r}.{meant} It has: {list_names(names)}."
+            what = f"{where} has no column {name!r}.{meant} Columns: {list_names(names)}."
             raise ColumnError(what, columns={role: close})
         others = [other for other in chosen if chosen[other] == name and other != role]
         if others:
             raise ColumnError(
-                f"columns names {name!r} twice. Worker, task and label are columns of their own.",
+                f"columns names {name!r} twice. Worker, task and label must be different columns.",
                 proposals=[Proposal({"columns": {other: None}}) for other in (*others, role)],
             )
 
 
 def name_within(where: str) -> str:
-    """Return the name of a table as it is within a sentence: "the table", or the name of a file as it is."""
+    """Return the name of a table for use within a sentence: "the table", or the name of a file unchanged."""
     return where.replace("The ", "the ", 1) if where.startswith("The ") else where
 
 
 @cache
 def rate_name(name: str, role: str) -> float:
-    """Rate how much a name speaks for a role, from 1 for the role's own name to -0.8 for the name of gold labels.
+    """Score a name for a role, from 1 for the role itself to -0.8 for names of gold labels.
 
     >>> rate_name("Task", "task"), rate_name("WorkerId", "worker"), rate_name("id", "task")
     (1.0, 0.8, 0.6)
     >>> rate_name("Answer.emotion", "label"), rate_name("col3", "label"), rate_name("WorkTimeInSeconds", "worker")
     (0.4, 0.0, -0.4)
     """
-    if "[]." in name:  # a path into nested records, of which the last key says what it is
+    if "[]." in name:  # a path into nested records, whose last key is its name
         return rate_name(name.rpartition(".")[2], role)
     if name.strip().casefold() == role:
         return 1.0
@@ -161,13 +161,13 @@ def rate_name(name: str, role: str) -> float:
 
 
 def is_gold(name: str) -> bool:
-    """Return whether a name says that a column contains gold labels."""
+    """Return whether a name means that a column contains gold labels."""
     words = _split_words(name)
     return any(word in _OTHERS["gold"] for word in (*words, "".join(words)))
 
 
 def name_consensus(name: str) -> str:
-    """Return "consensus" or "majority" if a name means that a column has the one label of all workers.
+    """Return "consensus" or "majority" if a column with this name contains the joint label of all workers, else "".
 
     >>> [name_consensus(name) for name in ("Final_Label", "adjudicated", "majority vote", "final exam", "label")]
     ['consensus', 'consensus', 'majority', '', '']
@@ -179,20 +179,20 @@ def name_consensus(name: str) -> str:
 
 
 def is_aside(name: str) -> bool:
-    """Return whether a name says that a column contains something beside the answers, such as a time or an age."""
+    """Return whether a name means that a column contains metadata, such as a time or an age."""
     words = [word for word in _split_words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 
 
 @cache
 def _split_words(name: str) -> tuple[str, ...]:
-    """Split a name where case changes, and at marks and numbers."""
+    """Split a name at changes of case, punctuation and digits."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_\d]+", parted.casefold()) if word)
 
 
 def list_names(names: Sequence[str]) -> str:
-    """List names of columns, if there are many the first of them."""
+    """Format the names of columns, at most the first 40."""
     shown = ", ".join(repr(name) for name in names[:_MAX_LISTED])
     more = len(names) - _MAX_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"

@@ -1,4 +1,4 @@
-"""Gold labels from files, tables and mappings, and maps between their spellings and those of the answers."""
+"""Gold labels from files, tables and mappings, and maps from their spellings to those in the answers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.source import Source
 
-EXPORT = "export"  # the name of the gold labels that the tool marks which wrote the answers
-SAME = "same"  # the gold map of labels that are correct as they are
+EXPORT = "export"  # name for gold labels that are marked in the export of a tool
+SAME = "same"  # gold map for labels that are correct as they are
 _ROLES = ("task", "label")
 _GOLD_NAMES = (
     "gold golden goldlabel goldstandard truth groundtruth gt true truelabel trueanswer trueclass target correct"
@@ -42,7 +42,7 @@ _BETWEEN_PAIRS = re.compile(r",(?=[^,=]*=)")
 
 
 def is_within(gold: Any) -> bool:
-    """Return whether gold is in the files of the answers, and not in one of its own."""
+    """Return whether gold labels are in the same files as the answers."""
     return isinstance(gold, str) and (gold == EXPORT or gold.startswith(COLUMN))
 
 
@@ -52,7 +52,7 @@ def is_truth(name: str) -> bool:
 
 
 def read_gold(gold: Any, answers: Answers) -> Answers:
-    """Return the answers with these gold labels; those of unanswered tasks are counted in the notes."""
+    """Return the answers with these gold labels; the notes count gold labels of tasks without answers."""
     return answers.with_gold(open_gold(gold).split(answers.domain))
 
 
@@ -69,11 +69,10 @@ def open_gold(
 ) -> Gold:
     """Read gold labels: a path or a table with task and label, a mapping, or rows of (task, label).
 
-    The ``columns`` of a table are given, or found by their names, first of all those of the columns of the answers
-    (``like``). Tasks without a label are excluded and counted; in text files, ``na`` are further words for none. A
-    label map says what spellings mean, as for the answers; a gold map says what gold labels mean among those of the
-    answers. If a label has ``fields``, these may be columns of the table. The export of a tool is read as ``files``
-    says.
+    The columns of a table are ``columns``, or found by name; the names of the answers' columns (``like``) come first.
+    Tasks without a label are excluded and counted. In text files, the words in ``na`` also mean a missing label.
+    ``label_map`` is that of the answers; ``gold_map`` maps gold labels to labels of the answers. The ``fields`` of a
+    label may be columns of the table. The export of a tool is read with the options in ``files``.
     """
     if isinstance(gold, Gold):
         return gold
@@ -90,9 +89,9 @@ def open_gold(
 def gather_gold(
     parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None, gold_map: Any = None
 ) -> Gold:
-    """Return the gold labels in a column of the answers, which has them in every row of a task, or in some.
+    """Return the gold labels from a column of the answers, which has them in some or all rows of a task.
 
-    ``parts`` are columns of tasks and labels, some rows at a time.
+    ``parts`` yields batches with the columns task and label.
     """
     words = tuple(na)
     pairs: list[tuple[Any, Any]] = []
@@ -103,7 +102,7 @@ def gather_gold(
         different = np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist()
         pairs += [(ids[pair // len(values)], values[pair % len(values)]) for pair in different]
     if not pairs:
-        raise GoldError("No row of the gold has a label.")
+        raise GoldError("There are no gold labels: no row has a label.")
     task, label = (join_values(role, [pair[place] for pair in pairs]) for place, role in enumerate(_ROLES))
     return _map(task, label, label.missing(), label_map, gold_map)
 
@@ -115,7 +114,7 @@ def _map(task: Column, label: Column, blank: npt.NDArray[np.bool_], label_map: A
 
 
 def _find_blank(label: Column, na: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Return which rows have no label: missing, and in text files also blank, and the words for none."""
+    """Return a mask of rows without a label: missing, and in text files also blank or a word in ``na``."""
     missing = label.missing()
     if not (label.text and label.kind == "text"):
         return missing
@@ -127,14 +126,14 @@ def _of_pairs(rows: Sequence[Any], chosen: Mapping[str, str] | None) -> tuple[Co
     """Return the tasks and labels of pairs."""
     for row, pair in enumerate(rows, 1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise GoldError(f"Row {row} of the gold is not a pair of task and label: {pair!r}.")
+            raise GoldError(f"Row {row} of the gold labels is not a pair of task and label: {pair!r}.")
     if chosen:
-        raise GoldError(f"gold_columns is {chosen!r}, but the gold is not a table with columns. Leave it out.")
-    return Column.of_objects("task", [task for task, _ in rows]), Column.of_objects("label", [said for _, said in rows])
+        raise GoldError(f"gold_columns is {chosen!r}, but the gold labels are not a table. Remove gold_columns.")
+    return Column.of_objects("task", [row[0] for row in rows]), Column.of_objects("label", [row[1] for row in rows])
 
 
 def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
-    """Return whether a mapping has columns, and not a label, or a list as a label, per task: by the names."""
+    """Return whether a mapping contains columns, judged by its names, and not one label per task."""
     if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
@@ -146,20 +145,20 @@ def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
 
 
 def open_gold_table(gold: Any, files: Files | None = None) -> Source:
-    """Open gold labels that are a table, or the export of a tool, which is one annotator's then."""
+    """Open gold labels from a table, or from the export of a tool with a single annotator."""
     if isinstance(gold, str) and not gold:
-        raise GoldError("The gold is ''. Name a file, or leave it out.")
+        raise GoldError("gold is ''. Name a file, or remove gold.")
     try:
         alone = is_path(gold) and Path(gold).is_file() and find_tool([Path(gold)], None) is not None
         return open_table(gold, replace(files or Files(), worker_from="filename") if alone else None)
     except InputError as error:
-        raise GoldError(f"The gold cannot be read. {error}") from error
+        raise GoldError(f"The gold labels cannot be read. {error}") from error
 
 
 def _of_table(
     table: Source, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
 ) -> tuple[Column, Column]:
-    """Return the columns of tasks and labels: the chosen ones, or named as gold or as those of the answers."""
+    """Return the columns of tasks and labels: chosen, with usual names of gold labels, or named as in the answers."""
     if not isinstance(chosen, Mapping):
         raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
     if odd := [role for role in chosen if role not in _ROLES]:
@@ -181,10 +180,10 @@ def _of_table(
         free = [name for name in table.names if name not in right.values()]
         right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
         options: dict[str, Any] = {"gold_columns": {each: right[each] for each in _ROLES}} if len(right) > 1 else {}
-        what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of truths" if len(named) > 1 else ""
+        what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of gold labels" if len(named) > 1 else ""
         raise GoldError(
-            f"The gold cannot be read: {table.where} has {what or 'no two columns that are clearly task and label'}. It"
-            f" has: {', '.join(map(repr, table.names))}.",
+            f"The gold labels cannot be read: {table.where} has {what or 'no clear columns of task and label'}."
+            f" Columns: {', '.join(map(repr, table.names))}.",
             **options,
         ) from error
     columns = table.columns(picked)
@@ -192,9 +191,9 @@ def _of_table(
 
 
 def read_label_map(given: Any) -> dict[Any, str]:
-    """Return what each spelling means, from a mapping, pairs, or a table with the columns from and to.
+    """Return the meaning of each spelling, from a mapping, pairs, or a table with the columns from and to.
 
-    A spelling is the same with blanks around it, and 1 the same as 1.0.
+    Blanks around a spelling are ignored, and 1 equals 1.0.
 
     >>> read_label_map({"yes": 1, "no": 0}), read_label_map([("y", "yes"), ("Y", "yes")])
     ({'yes': '1', 'no': '0'}, {'y': 'yes', 'Y': 'yes'})
@@ -208,12 +207,12 @@ def read_label_map(given: Any) -> dict[Any, str]:
     meant: dict[Any, str] = {}
     for spelling, meaning in pairs:
         if not isinstance(spelling, str | int | float) or not isinstance(meaning, str | int | float):
-            raise InputError(f"The label map has {spelling!r} for {meaning!r}. Give texts or numbers.")
+            raise InputError(f"The label map has {spelling!r} for {meaning!r}. Use texts or numbers.")
         key = match_key(spelling)
         if meant.setdefault(key, str(meaning)) != str(meaning):
-            raise InputError(f"The label map has two meanings for {spelling!r}: {meant[key]!r} and {str(meaning)!r}.")
+            raise InputError(f"The label map has {meant[key]!r} and {str(meaning)!r} for {spelling!r}. Remove one.")
     if not meant:
-        raise InputError("The label map is empty.")
+        raise InputError("The label map is empty. Add a row, or remove label_map.")
     return meant
 
 
@@ -222,7 +221,7 @@ def _read_map_table(table: Source) -> list[tuple[Any, Any]]:
     picked = [names["from"], names["to"]] if {"from", "to"} <= names.keys() else table.names
     if len(picked) != 2:
         raise InputError(
-            f"{table.where} is no label map: it has the columns {', '.join(table.names)}. Call two of them from and to."
+            f"{table.where} is not a label map. Name two of its columns from and to: {', '.join(table.names)}."
         )
     columns = table.columns({"worker": picked[0], "task": picked[1]})
     return list(zip(*(column.tolist() for column in columns.values()), strict=True))
@@ -231,7 +230,7 @@ def _read_map_table(table: Source) -> list[tuple[Any, Any]]:
 def map_gold(label: Column, gold_map: Any) -> Column:
     """Return gold labels in the spelling of the answers.
 
-    A gold map is a mapping, a file with the columns from and to, a text such as ``0=no,1=yes`` (or JSON), or ``same``
+    ``gold_map`` is a mapping, a file with the columns from and to, a text such as ``0=no,1=yes`` (or JSON), or ``same``
     for labels that are correct as they are.
 
     >>> label = Column.of_objects("label", ["0", "1"])
@@ -247,12 +246,12 @@ def map_gold(label: Column, gold_map: Any) -> Column:
         try:
             gold_map = dict(json.loads(gold_map))
         except (ValueError, TypeError) as error:
-            raise OptionError(f"gold_map is {gold_map!r}, which is no JSON object of labels.") from error
+            raise OptionError(f"gold_map is {gold_map!r}, which is not a JSON object. Correct it.") from error
     return Cleaning(label_map=read_label_map(gold_map)).map_labels(label)
 
 
 def write_gold_map(meanings: Mapping[Any, Any]) -> str:
-    """Write what labels mean as a text that is read as it was meant."""
+    """Format a gold map as a text that `map_gold` reads."""
     pairs = [(str(label), str(meaning)) for label, meaning in meanings.items()]
     if any(mark in text for pair in pairs for text in pair for mark in ",={"):
         return json.dumps(dict(pairs), ensure_ascii=False)
@@ -260,7 +259,7 @@ def write_gold_map(meanings: Mapping[Any, Any]) -> str:
 
 
 def is_written(gold_map: Any) -> bool:
-    """Return whether a gold map is written out, and not the name of a file."""
+    """Return whether a gold map is a text such as ``0=no,1=yes``, and not the name of a file."""
     if not isinstance(gold_map, str) or not (text := gold_map.strip()):
         return False
     return text == SAME or "=" in text or text.startswith("{")

@@ -1,7 +1,7 @@
-"""Proposals: options that would settle a question about answers, each tried on a sample before it is shown.
+"""Proposals: options that resolve an error about reading answers, each tried on a sample before it is shown.
 
-Who asks names what may be meant, the best first. Each of it is read here as it would be; a further question is answered
-by what it proposes itself. What cannot be read, or would stop a run, is not proposed.
+An error lists possible options, best first. Each is tried here by reading the answers with it. If that raises another
+error, the options of this error are tried as well. Options that fail, or would stop a run, are not proposed.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.readers.formats.source import Source
 
-LookUp = Callable[[Any], "Source"]  # opens answers, unless they are open already
-_MAX_SHOWN, _MAX_TRIED, _MAX_FURTHER = 5, 24, 2  # proposals, trials, and questions that come of an answer
-_PLAIN_KINDS = ("categorical", "ordinal", "real")  # of label, which most labels can be read as
+LookUp = Callable[[Any], "Source"]  # opens answers, unless they are already open
+_MAX_SHOWN, _MAX_TRIED, _MAX_FURTHER = 5, 24, 2  # proposals, trials, and errors that follow one another
+_PLAIN_KINDS = ("categorical", "ordinal", "real")  # label types that fit most labels
 _SAMPLE_ROWS = 100_000
-_SMALL_BYTES = 1 << 23  # a file that is no larger is read as a whole
-_LARGE_BYTES = 1 << 28  # of a file that is larger the first that can be read is proposed alone
-_AT_ONCE = 0.3  # what is read without a question about columns has this much more, as if names had spoken for it
-_MAX_CLASSES = 0.9  # of the number of answers
-_FEW_ROWS = 12  # fewer rows do not show what is hardly meant
-_CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # what may choose something else
-_ALONE = {"worker", "apart"}  # what the answers of one worker have
-_UNSEEN = {"apart", "worker", "task", "label"}  # what a part of the rows does not show
-_ONE_WORKER = "If these are the answers of one worker or language model, the files of the others belong with it."
-_MAX_FILES, _MAX_BYTES = 20, 1 << 26  # of the files beside it
+_SMALL_BYTES = 1 << 23  # smaller files are read completely
+_LARGE_BYTES = 1 << 28  # for larger files, only the first option that works is proposed
+_AT_ONCE = 0.3  # score of an option without a question about columns, which names would otherwise contribute
+_MAX_CLASSES = 0.9  # share of the number of answers
+_FEW_ROWS = 12  # fewer rows do not show whether columns were misread
+_CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # may select other answers
+_ALONE = {"worker", "apart"}  # signs of the answers by one worker
+_UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by accident
+_ONE_WORKER = "If these are the answers of one worker or language model, read them with the files of the others."
+_MAX_FILES, _MAX_BYTES = 20, 1 << 26  # number and size of the other files in a folder
 
 
 @contextmanager
 def asking(source: Any) -> Iterator[None]:
-    """Try what an error proposes that comes of reading answers, so that it proposes what can be read."""
+    """Try the proposals of an error that reading answers raises, and keep those that work."""
     try:
         yield
     except InputError as error:
@@ -70,22 +70,22 @@ def asking(source: Any) -> Iterator[None]:
 
 
 def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = False) -> list[Proposal]:
-    """Return those options that can be read, the best first, with what each would give.
+    """Return the options that work, best first, each with a preview of the answers.
 
-    A ``strict`` search finds nothing that would stop a run.
+    If ``strict`` is True, options that would stop a run are excluded even for few rows.
     """
     trials = _Trials(source, strict=strict)
     for option in _add_plain_kinds(options):
         trials.follow(option)
     found: list[Proposal] = []
     for each in sorted(trials.found or trials.odd, key=lambda proposal: -(proposal.score or 0.0)):
-        if each.options not in [other.options for other in found]:  # several ways may lead to it
+        if each.options not in [other.options for other in found]:  # several errors may propose it
             found.append(each)
     return found[:_MAX_SHOWN]
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
-    """Return in which other ways answers can be read, where those that were read are hardly meant."""
+    """Return options that read answers in other ways, after they were probably misread."""
     if not hasattr(source, "opened") or source.wide is not None:
         return []
     try:
@@ -98,22 +98,22 @@ def find_other_readings(source: Any) -> list[Proposal]:
 
 @dataclass
 class _Trials:
-    """The readings of answers that were tried, and those that work; ``alone`` looks for the answers of one worker."""
+    """Trials of options for reading answers; ``alone`` accepts the answers of a single worker instead."""
 
     source: Any
     strict: bool = False
     alone: bool = False
     found: list[Proposal] = field(default_factory=list)
-    odd: list[Proposal] = field(default_factory=list)  # of few rows, with which a run stops
+    odd: list[Proposal] = field(default_factory=list)  # options for few rows that would stop a run
     tried: int = 0
     tables: dict[Any, Source] = field(default_factory=dict)
 
     def follow(self, option: Proposal, depth: int = 0) -> None:
-        """Try options, and where they lead to a question what that proposes."""
+        """Try an option and, if it raises an error, the proposals of that error."""
         best = sorted(each.score or 0.0 for each in self.found)[-_MAX_SHOWN:]
         enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN)
         if enough and "columns" in option.options and best[0] < (option.score or 0.0):
-            enough = False  # it may be better
+            enough = False  # it may be better than those found
         if self.tried >= _MAX_TRIED or enough:
             return
         self.tried += 1
@@ -124,7 +124,7 @@ class _Trials:
             for further in _add_plain_kinds(error.proposals, _PLAIN_KINDS[:1]) if depth < _MAX_FURTHER else ():
                 either = "abstain_label" in error.options and further in error.proposals[:2]
                 if "domain" in further.options and len(self.found) > known and not either:
-                    return  # it is a question of its own, once the first is settled
+                    return  # a separate question, which is asked after the first one
                 scores = [each.score for each in (option, further) if each.score is not None]
                 columns = {**option.options.get("columns", {}), **further.options.get("columns", {})}
                 options = {**option.options, **further.options, **({"columns": columns} if columns else {})}
@@ -133,7 +133,7 @@ class _Trials:
             return
 
     def _read(self, option: Proposal) -> None:
-        """Read all answers, or those in the first rows, and keep them unless they are hardly what is meant."""
+        """Read all answers or the first rows with an option, and keep it unless they are probably misread."""
         source = _settle(self.source, option.options)
         table, picked, guessed = source.opened(self._look_up)
         small = 0 < self.source.size <= _SMALL_BYTES
@@ -161,7 +161,7 @@ class _Trials:
         (self.odd if doubtful else self.found).append(tried)
 
     def _look_up(self, source: Any) -> Source:
-        """Return a table that was opened in the same way, if it has the columns that are named, or open it."""
+        """Return a table that was opened with the same options and has the named columns, or open it."""
         key = (*(getattr(source, each.name) for each in fields(Files)), source.wide, repr(source.domain))
         if key not in self.tables or not {*source.columns.values()} <= {*self.tables[key].names}:
             self.tables[key] = source.open()
@@ -169,16 +169,16 @@ class _Trials:
 
 
 def _add_plain_kinds(options: Sequence[Proposal], kinds: Sequence[str] = _PLAIN_KINDS) -> list[Proposal]:
-    """Return options, and where they name a plain kind of label others behind it."""
+    """Return options, followed by other plain label types if they name one."""
     named = [str(each.options["domain"]) for each in options if "domain" in each.options]
     plain = bool(named) and {*named} <= {*_PLAIN_KINDS, "text", "set", "ranking", "date"}
     return [*options, *(Proposal({"domain": name}) for name in kinds if plain and name not in named)]
 
 
 def _settle(source: Any, options: Mapping[str, Any]) -> Any:
-    """Return answers that are named with further options."""
+    """Return the scan of answers with further options."""
     own = {name: value for name, value in options.items() if name not in ("columns", "domain")}
-    if "gold" in own:  # a column of a matrix, which is not a worker then
+    if "gold" in own:  # a column of a matrix that is not a worker
         own["exclude"] = (*own.get("exclude", source.exclude), own.pop("gold").removeprefix(COLUMN))
     if "abstain_label" in own and not isinstance(own["abstain_label"], list | tuple):
         own["abstain_label"] = (own["abstain_label"],)
@@ -196,14 +196,14 @@ def _describe(answers: Answers, *, whole: bool) -> str:
     mean = f"{each:,.0f}" if each >= 10 else f"{each:.1f}".removesuffix(".0")
     what = [kind, count(len(answers.workers), "worker"), count(answers.n_tasks, "task")]
     rows = "" if whole else f"in the first {_SAMPLE_ROWS:,} rows "
-    return f"{rows}{', '.join(what)}, {mean} answer{'' if mean == '1' else 's'} a task"
+    return f"{rows}{', '.join(what)}, {mean} answer{'' if mean == '1' else 's'} per task"
 
 
 def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
-    """Propose to read the files of other workers with a file that has the answers of one.
+    """Propose to read a file with the answers of one worker together with the files of other workers.
 
-    Files beside it that can be read together are named; otherwise a name stands for them. A file that cannot be read by
-    itself (``unread``) may be one of the texts of a language model.
+    The proposal names the files in the same folder if they can be read together, and a placeholder otherwise. A file
+    that cannot be read alone (``unread``) may contain texts of a language model.
     """
     path = _find_single(source.source)
     if path is None or source.wide is not None or "worker" in source.columns:
@@ -216,7 +216,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         return []
     first, other = alone.found[0], path.with_name(f"other{path.suffix}")
     folder, pattern = path.parent, f"*{path.suffix}"
-    if first.preview == path.absolute().parent.name:  # a folder per worker, where dates in names of files may differ
+    if first.preview == path.absolute().parent.name:  # one folder per worker; dates in the names of files may differ
         folder, pattern = path.absolute().parent.parent, f"*/{re.sub('[0-9]+', '*', glob.escape(path.name))}"
         other = Path(os.path.relpath(folder / "other" / path.name))
     beside = [
@@ -229,14 +229,14 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
         files = (str(path), *map(str, beside))
         if found := find_proposals(replace(source, source=list(files)), [way], strict=True):
             return [replace(each, files=files) for each in found]
-    if unread and "domain" not in first.options:  # which extracts answers from the texts of a language model
+    if unread and "domain" not in first.options:  # the domain extracts answers from the texts of a language model
         return []
-    gives = f"with the files of the others in place of {other}"
+    gives = f"replace {other} by the files of the others"
     return [Proposal(first.options, gives, files=(str(path), str(other)))]
 
 
 def _find_single(source: Any) -> Path | None:
-    """Return the file that answers come from, if it is a single one on this machine."""
+    """Return the file with the answers, if it is a single local file."""
     listed = source if isinstance(source, list | tuple) else [source]
     if len(listed) == 1 and isinstance(listed[0], str | os.PathLike):
         with suppress(OSError, ValueError):

@@ -1,8 +1,8 @@
-"""Rating scales in words, in several languages, and in whole numbers: levels from the lowest to the highest.
+"""Rating scales in words of several languages and in whole numbers, with levels from lowest to highest.
 
 The words are in ``rating_scales.json``. All labels must be words of one scale; the levels are those that occur. A word
-that ends all labels is ignored: "very helpful" and "not at all helpful" are levels of "very" and "not at all".
-Positive, neutral and negative, or agree, neutral and disagree, are sentiments and stances, which are classes.
+at the end of all labels is ignored: "very helpful" and "not at all helpful" have the levels "very" and "not at all".
+Sentiments (positive, neutral, negative) and stances (agree, neutral, disagree) are classes and not levels.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _SCALES = [  # the level of each word
     for language in _WORDS["scales"].values()
     for scale in language
 ]
-NO_OPINION = frozenset(_WORDS["no opinion"])  # stands beside a scale, and is not a level of it
-_MIN_LEVELS = 3  # two have no order that matters
+NO_OPINION = frozenset(_WORDS["no opinion"])  # occurs with a scale, and is not one of its levels
+_MIN_LEVELS = 3  # the order of two levels is irrelevant
 _NUMBERED = late_pattern(r"^\s*\(?\d{1,2}\)?\s*[-.:=)]\s*|\s*[-(]?\s*\d{1,2}\s*\)?\s*$")
 _RATING = late_pattern(r"(\d{1,2})(?:\s*[-.:=(]\s*[^\W\d].*)?|[^\W\d].*[-.:=(]\s*(\d{1,2})\)?", re.DOTALL)
 _RANGES = ((1, 5), (1, 7), (0, 10))  # of ratings
-_MAX_ANCHORS = 3  # levels of a rating with words beside the number: both ends, and the middle
+_MAX_ANCHORS = 3  # levels of a rating with words next to the number: both ends and the middle
 
 
 def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
-    """Return labels in the order of the scale of which all of them are levels; nothing if there is none, or several."""
+    """Return labels in the order of the scale that contains all of them; None unless exactly one scale does."""
     if len(labels) < _MIN_LEVELS or {*_WORDS["stances"]}.issuperset(map(_simplify, labels)):
         return None
     orders = set(_find_orders(labels))
@@ -40,18 +40,18 @@ def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def order_levels(labels: Collection[str]) -> tuple[str, ...]:
-    """Return labels in the order of a scale, also fewer than three; nothing if no scale has all of them.
+    """Return labels in the order of a scale, also fewer than three; nothing if no scale contains all of them.
 
-    Words for no opinion are left out.
+    Words for "no opinion" are excluded.
     """
     words = sorted(label for label in labels if label.strip().casefold() not in NO_OPINION)
     return next(iter(_find_orders(words)), ()) if words else ()
 
 
 def read_ratings(labels: Collection[str]) -> dict[str, int]:
-    """Return the number of each label where all are ratings from 0 to 10, the lowest first; nothing otherwise.
+    """Return the number of each label, lowest first, if all are ratings from 0 to 10; otherwise nothing.
 
-    The ends and the middle may have words beside the number. Two values up to 2 are codes, such as those of yes and no.
+    The ends and the middle may have words next to the number. Two values up to 2 are codes, such as for yes and no.
     """
     matches = {label: _RATING.fullmatch(label.strip()) for label in labels}
     numbers = {label: int(match[1] or match[2]) for label, match in matches.items() if match}
@@ -64,14 +64,14 @@ def read_ratings(labels: Collection[str]) -> dict[str, int]:
 
 
 def find_range(labels: Collection[str]) -> tuple[int, int] | None:
-    """Return the usual range of ratings that has all labels: 1 to 5, 1 to 7 or 0 to 10; nothing for other labels."""
+    """Return the usual range that contains all ratings: 1 to 5, 1 to 7 or 0 to 10; None for other labels."""
     numbers = read_ratings(labels).values()
     fitting = (each for each in _RANGES if numbers and each[0] <= min(numbers) and max(numbers) <= each[1])
     return next(fitting, None)
 
 
 def _find_orders(labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return labels in the order of each scale of which all are levels, and no two the same one."""
+    """Return labels in the order of each scale that contains all of them as different levels."""
     ways = [[_simplify(label) for label in labels]]
     if len({word.rpartition(" ")[2] for word in ways[0]}) == 1:
         ways.append([word.rpartition(" ")[0] for word in ways[0]])
@@ -85,6 +85,6 @@ def _find_orders(labels: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _simplify(label: str) -> str:
-    """Return the same text for ``Strongly Agree``, ``strongly_agree``, ``5 - Strongly agree`` and so on."""
+    """Return the same text for ``Strongly Agree``, ``strongly_agree`` and ``5 - Strongly agree``."""
     bare = _NUMBERED.sub("", label.strip()) or label
     return re.sub(r"[\s_]+", " ", bare.replace("\u2019", "'")).strip(" .").casefold()

@@ -1,1 +1,1 @@
-"""Agreement: how far workers agree beyond chance, for any label type."""
+"""Agreement of workers beyond chance, for any label type."""

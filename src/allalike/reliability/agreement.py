@@ -1,7 +1,7 @@
-"""Agreement: how much workers agree, as coefficients that people know.
+"""Agreement coefficients of a crowd: Krippendorff's alpha, kappas and percent agreement.
 
-Agreement is computed in memory: on all answers up to 400,000, and else on a sample of whole tasks of about that many
-answers, chosen by the hash of their ids, so that it is the same on every engine.
+Agreement is computed in memory. Beyond 400,000 answers it is computed on a sample of whole tasks of about that size.
+The sample is selected by the hash of task ids, so it is the same on every engine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.late import pd
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
-from allalike.frames import Frame, Framed, dress
+from allalike.frames import Frame, Framed, make_frame
 from allalike.methods.composed import take_field
 from allalike.reliability.alpha import Alpha, compute_alpha
 from allalike.reliability.coefficients import name_alpha
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 MAX_ANSWERS = 400_000
 MAX_MATRIX_WORKERS = 500
-_MAX_NAMED = 20  # workers that a summary names
-_MIN_INTERVAL_TASKS = 20  # intervals held in 86 % of simulated crowds with 12 tasks, and in 67 % of those with 5
-_MAX_QUESTIONS = 500  # of a survey
+_MAX_NAMED = 20  # workers listed in a summary
+_MIN_INTERVAL_TASKS = 20  # intervals covered alpha in 86 % of simulated crowds with 12 tasks, 67 % with 5
+_MAX_QUESTIONS = 500  # in a survey
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,15 +42,15 @@ class Agreement(Framed[Frame]):
     Parameters
     ----------
     run
-        The answers, where they are.
+        The answers.
     sample
-        The answers that agreement is computed from: all, or those to a sample of whole tasks.
+        The answers that agreement is computed from: all, or a sample of whole tasks.
     found
-        Krippendorff's alpha, and what it is computed from.
+        Krippendorff's alpha and its components.
     percent
-        The share of equal pairs among the answers to a task, on average over tasks; of classes.
+        Share of equal pairs among the answers to a task, averaged over tasks; for classes.
     fleiss, ac1
-        Fleiss' kappa and Gwet's AC1; of classes.
+        Fleiss' kappa and Gwet's AC1; for classes.
 
     >>> import allalike
     >>> said = {"ada": "xxyyxyxx", "bob": "xxyyxyxy", "eve": "xyyyxyyx"}
@@ -74,17 +74,17 @@ class Agreement(Framed[Frame]):
 
     @property
     def alpha(self) -> float:
-        """Krippendorff's alpha: 1 minus observed by expected disagreement."""
+        """Krippendorff's alpha: 1 minus the ratio of observed to expected disagreement."""
         return self.found.value
 
     @property
     def ci_low(self) -> float:
-        """The lower end of the 95 % confidence interval of alpha, for other tasks of the same kind."""
+        """The lower bound of the 95 % confidence interval of alpha, over a population of tasks."""
         return self.found.low
 
     @property
     def ci_high(self) -> float:
-        """The upper end of the 95 % confidence interval of alpha."""
+        """The upper bound of the 95 % confidence interval of alpha."""
         return self.found.high
 
     @property
@@ -94,12 +94,12 @@ class Agreement(Framed[Frame]):
 
     @property
     def expected(self) -> float:
-        """The mean distance of answers to any tasks."""
+        """The mean distance of answers to any two tasks."""
         return self.found.expected
 
     @property
     def expected_from(self) -> str:
-        """The source of the expected disagreement: label totals, all pairs, or a sample of so many pairs."""
+        """The source of the expected disagreement: label totals, all pairs, or a sample of pairs."""
         return self.found.source
 
     @property
@@ -109,28 +109,28 @@ class Agreement(Framed[Frame]):
 
     @property
     def cohen(self) -> float | None:
-        """Cohen's kappa of two workers, or its mean over all pairs; of classes, and up to 500 workers."""
+        """Cohen's kappa of two workers, or its mean over all pairs; for classes and up to 500 workers."""
         return None if self.cohen_pairs is None else self.cohen_pairs.kappa
 
     @cached_property
     def cohen_pairs(self) -> Cohen | None:
-        """The mean of Cohen's kappa, and over how many pairs of workers."""
+        """The mean of Cohen's kappa, and its number of worker pairs."""
         if self.percent is None or len(self.run.workers) > MAX_MATRIX_WORKERS:
             return None
         return compute_cohen(self.sample)
 
     @cached_property
     def _level_counts(self) -> dict[str, Floats] | None:
-        """The number of answers per level; None for other labels."""
+        """The number of answers per level; None for other label types."""
         encoding = self.run.encoding
         return _count_labels(self.sample) if encoding.n_classes is not None and not encoding.nominal else None
 
     @cached_property
     def ordinal(self) -> tuple[float, float, float]:
-        """Krippendorff's ordinal alpha, of levels, and its 95 % confidence interval; NaN for other labels.
+        """Krippendorff's ordinal alpha and its 95 % confidence interval, for levels; NaN for other label types.
 
-        Level c is placed in the middle of its n_c answers, at n_1 + ... + n_(c-1) + n_c / 2, so that levels are apart
-        by the answers between them (Content Analysis, chapter 12).
+        Level c has position n_1 + ... + n_(c-1) + n_c / 2, with n_c its number of answers. So the distance of two
+        levels depends on the number of answers between them (Content Analysis, chapter 12).
 
         >>> import allalike
         >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
@@ -145,14 +145,14 @@ class Agreement(Framed[Frame]):
         return alpha.value, alpha.low, alpha.high
 
     def coefficients(self, *, pairs: bool = True) -> dict[str, float | None]:
-        """Return all coefficients by their textbook names; what is not defined is None, unknown is NaN.
+        """Return all coefficients by their textbook names; None if undefined, NaN if unknown.
 
-        ``allalike list coefficients`` says what each is.
+        ``allalike list coefficients`` describes each.
 
         Parameters
         ----------
         pairs
-            Whether to look at each pair of workers, for Cohen's kappa.
+            Whether to compare pairs of workers, for Cohen's kappa.
 
         >>> import allalike
         >>> rows = [("ada", 1, 1), ("bob", 1, 2), ("ada", 2, 3), ("bob", 2, 3), ("ada", 3, 5), ("bob", 3, 4)]
@@ -195,14 +195,14 @@ class Agreement(Framed[Frame]):
 
     @cached_property
     def workers(self) -> Frame:
-        """One row per worker: worker, answers, alpha_without (as if they had not answered), effect (on alpha)."""
+        """One row per worker: worker, answers, alpha_without (alpha without their answers), effect (on alpha)."""
         without = self.found.without
         numbers = {"answers": self.run.answer_counts, "alpha_without": without, "effect": self.alpha - without}
-        return self._dress({"worker": self.run.workers, **numbers})
+        return self._to_frame({"worker": self.run.workers, **numbers})
 
     @cached_property
     def matrix(self) -> Frame | None:
-        """Each worker against each: the mean distance on their common tasks; None for more than 500 workers.
+        """Mean distance of every pair of workers on their common tasks; None for more than 500 workers.
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y"), ("eve", 3, "y")]
@@ -219,10 +219,10 @@ class Agreement(Framed[Frame]):
         mean = np.where(common > 0, distance, np.nan) / np.maximum(common, 1.0)
         np.fill_diagonal(mean, 0.0)
         ids = self.run.workers.tolist()
-        return self._dress(pd.DataFrame(mean, ids, ids), "worker")
+        return self._to_frame(pd.DataFrame(mean, ids, ids), "worker")
 
     def summary(self) -> dict[str, Any]:
-        """Return all numbers, and the workers with the largest effects, as JSON values; unknown is None.
+        """Return all numbers and the workers with the largest effects as JSON values; None if unknown.
 
         >>> import allalike
         >>> found = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement
@@ -282,7 +282,7 @@ class Agreement(Framed[Frame]):
 
 
 def measure_agreement(run: Run) -> Agreement:
-    """Measure how much the workers of a run agree, on all answers or on a sample of whole tasks.
+    """Measure agreement of the workers of a run, on all answers or on a sample of whole tasks.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
@@ -305,7 +305,7 @@ def measure_agreement(run: Run) -> Agreement:
 
 
 def _count_labels(run: MemoryRun) -> dict[str, Floats]:
-    """Count the pairable answers of each class, and sum its shares in the answers to each task."""
+    """Return, per class, the number of pairable answers and the sum over tasks of its share."""
     return run.total(partial(_count_block_labels, n_labels=run.encoding.n_labels))
 
 
@@ -315,7 +315,7 @@ def _count_block_labels(block: Block, *, n_labels: int) -> dict[str, Floats]:
 
 
 def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
-    """Return a run over numbers: the places of levels on a line."""
+    """Return a run of numbers: the positions of levels on a line."""
     from allalike.domains.real import Real, RealEncoding
 
     encoding = RealEncoding(domain=Real())
@@ -327,7 +327,7 @@ def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
 
 
 def _compute_agreement(run: MemoryRun, distance: str) -> float:
-    """Return 1 minus the mean over tasks of the mean distance of two answers, by another distance of these labels."""
+    """Return 1 minus the mean over tasks of the mean distance of two answers, under another distance."""
     kernels = replace(run.encoding, domain=replace(run.domain, distance=distance)).kernels
     means = pick_pairable(run.blocks, kernels).mean
     return 1 - float(means.mean()) if len(means) else np.nan
@@ -346,12 +346,12 @@ _NUMBERS = ("answers", "workers", "tasks", "alpha", "ci_low", "ci_high", "percen
 
 @dataclass(frozen=True, repr=False)
 class Agreements(Mapping[tuple[str, ...], "Agreement"]):
-    """Agreement in each group of answers, by the values that define a group.
+    """Agreement in each group of answers, by the values that define the group.
 
     Parameters
     ----------
     by
-        The columns whose values make the groups.
+        The columns whose values define the groups.
     groups
         The agreement in each group.
 
@@ -369,7 +369,7 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
     groups: Mapping[tuple[str, ...], Agreement]
 
     def __getitem__(self, values: tuple[str, ...] | str) -> Agreement:
-        """Return the agreement of the group with these values, or with this one."""
+        """Return the agreement of the group with these values, or with this single value."""
         return self.groups[(values,) if isinstance(values, str) else values]
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
@@ -379,9 +379,9 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
         return len(self.groups)
 
     def summary(self) -> dict[str, Any]:
-        """Return all numbers of each group as what JSON can hold.
+        """Return all numbers of each group as JSON values.
 
-        Where there is one task only, nothing is known of agreement beyond chance, and with a few nothing of limits.
+        Coefficients are None with fewer than two paired tasks, and confidence intervals with fewer than twenty.
 
         >>> Agreements(("sex",), {}).summary()
         {'by': ['sex'], 'groups': []}
@@ -394,28 +394,28 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
 
     @cached_property
     def table(self) -> Any:
-        """One row per group: its values, how many answers, workers and tasks, the domain, alpha and all else."""
+        """One row per group: its values, numbers of answers, workers and tasks, label type, and coefficients."""
         rows = [
             {**group["group"], "domain": group["domain"]["name"], **{name: group[name] for name in _NUMBERS}}
             for group in self.summary()["groups"]
         ]
         names = [*self.by, *_NUMBERS[:3], "domain", *_NUMBERS[3:]]
         table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(_NUMBERS[3:], float))
-        return dress(table, next((found.run.frame for found in self.groups.values()), "pandas"))
+        return make_frame(table, next((found.run.frame for found in self.groups.values()), "pandas"))
 
     def __repr__(self) -> str:
         return "\n".join(f"{', '.join(values) or '(none)'}: {found!r}" for values, found in self.groups.items())
 
 
 def _of_tasks(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return a summary without what needs more tasks than there are."""
+    """Return a summary without numbers that need more tasks."""
     unknown = ["alpha", "fleiss", "ac1", "cohen"] if summary["paired_tasks"] < 2 else []
     unknown += ["ci_low", "ci_high"] if summary["paired_tasks"] < _MIN_INTERVAL_TASKS else []
     return {**summary, **dict.fromkeys(unknown)}
 
 
 def measure_scales(run: Run) -> dict[str, Agreement]:
-    """Measure how much the workers agree on each scale of a survey; nothing of other answers.
+    """Measure agreement on each scale of a survey; return nothing for other answers.
 
     >>> import allalike
     >>> scales = {"Which?": "letter", "Which one?": "letter", "Did you?": "used"}

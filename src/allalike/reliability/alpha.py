@@ -1,31 +1,30 @@
-"""Krippendorff's alpha, for any label type that has a distance, and the effect of each worker on it.
+"""Krippendorff's alpha for any label type with a distance, and the effect of each worker on it.
 
     alpha = 1 - D_o / D_e
 
 compares the observed disagreement D_o within tasks with the expected disagreement D_e between any tasks
-(`allalike.reliability.expected`). It is 1 if all answers to each task are the same, 0 if answers to the same task are
-no closer than answers to any, and negative if they are farther apart (Krippendorff: Content Analysis. 1980; Hayes,
-Krippendorff: Answering the call for a standard reliability measure for coding data. 2007).
+(`allalike.reliability.expected`). It is 1 if all answers to each task are equal, 0 if answers to the same task are not
+closer than answers to any two tasks, and negative if they are farther apart (Krippendorff: Content Analysis. 1980;
+Hayes, Krippendorff: Answering the call for a standard reliability measure for coding data. 2007).
 
 An answer is pairable if its task has another one. With n_u answers to task u and the mean distance p_u of its pairs,
 
     D_o = sum_u n_u p_u / sum_u n_u,    over the tasks with two or more answers.
 
-**Without a worker** alpha is found by subtraction: each task loses an answer and its distances d, both known from the
-sum S_u of the distances of the task:
+**Alpha without a worker** is computed by subtraction. A task with sum of distances S_u loses an answer and the sum d of
+its distances:
 
     p_u = S_u / (n_u (n_u - 1))    becomes    (S_u - 2 d) / ((n_u - 1)(n_u - 2)).
 
-The last two answers to a task leave together, for neither of them is pairable alone. Pairs whose distance is unknown do
-not count, and a task without a known distance is not pairable.
+If a task has two answers, both are removed, because a single answer is not pairable. Pairs with unknown distance are
+ignored, and a task without a known distance is not pairable.
 
-**The confidence interval** is that of a bootstrap over tasks (Efron: Bootstrap methods: another look at the jackknife.
-1979): a thousand times as many tasks as there are are drawn, with replacement. From 1,000 tasks on, tasks form groups
-by a hash of their ids, and groups are drawn: an interval from a thousand groups is off by 2 %. Seed and order are
-fixed, so that every engine gives the same interval. With few tasks it is too narrow, because what did not occur in ten
-tasks is not drawn either.
+**The confidence interval** comes from a bootstrap over tasks with 1,000 resamples (Efron: Bootstrap methods: another
+look at the jackknife. 1979). Beyond 1,000 tasks, tasks form 1,000 groups by a hash of their ids, and groups are
+resampled; the interval is then off by 2 %. Seed and order are fixed, so every engine gives the same interval. With few
+tasks it is too narrow, because rare disagreements may be missing from the data.
 
-Alpha is unknown (NaN) if all answers are the same, or if no task has two. It describes a crowd as a whole: a few bad
+Alpha is unknown (NaN) if all answers are equal, or if no task has two. It describes the crowd as a whole: a few bad
 workers among many good ones hardly change it.
 """
 
@@ -52,12 +51,12 @@ if TYPE_CHECKING:
     from allalike.reliability.expected import LabelTotals, Pairable, PairedDistances, Places
 
 MAX_GROUPS = RESAMPLES = 1000
-_MAX_UNKNOWN = 0.05  # share of resamples without a value, beyond which there is no interval
+_MAX_UNKNOWN = 0.05  # largest share of undefined resamples for an interval
 
 
 @dataclass(frozen=True)
 class Alpha:
-    """Krippendorff's alpha and what it is computed from; unknown is NaN."""
+    """Krippendorff's alpha and its components; NaN if unknown."""
 
     value: float
     low: float
@@ -73,7 +72,7 @@ class Alpha:
 
 
 def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
-    """Compute Krippendorff's alpha; for classes, given how many pairable answers each has.
+    """Compute Krippendorff's alpha; ``label_counts`` are the pairable answers of each class.
 
     >>> import allalike
     >>> labels = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
@@ -84,8 +83,8 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
     """
     if run.worker_task is not None:
         raise UnsupportedError(
-            f"Agreement is that of one crowd, but these answers are {run.n_tasks:,} problems, each with"
-            " workers of its own. Leave per_task() out."
+            f"Agreement needs one crowd, but these answers are {run.n_tasks:,} problems, each with its own workers."
+            " Remove per_task()."
         )
     paired = pick_pairable(run.blocks, run.kernels)
     n_groups, number = group_tasks(paired.task_hash, run.n_tasks)
@@ -96,7 +95,7 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
     if run.domain.power == 2:
         check_digits(total["observed"][None])
     n, n_tasks = float(total["answers"]), len(paired.size)
-    survey = run.domain.record is not None and run.domain.record.one  # its scales have no common expectation
+    survey = run.domain.record is not None and run.domain.record.one  # its scales have different expected disagreement
     disagreement = np.asarray(np.nan) if survey else expected.compute(total)
     low, high = np.nan, np.nan
     if n_tasks > 1 and not survey:
@@ -120,7 +119,7 @@ def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
 
 
 def _divide(sums: Mapping[str, Array], expected: Floats) -> Floats:
-    """Return 1 - D_o/D_e, and NaN where all answers are the same or none is pairable."""
+    """Return 1 - D_o/D_e; NaN if all answers are equal or none is pairable."""
     known = (sums["answers"] > 0.5) & (expected > 0)
     observed = np.where(known, sums["observed"], np.nan) / np.where(known, sums["answers"], 1.0)
     return np.asarray(1 - observed / np.where(known, expected, 1.0))
@@ -129,7 +128,7 @@ def _divide(sums: Mapping[str, Array], expected: Floats) -> Floats:
 def _sum_groups(
     paired: Pairable, group: Places, n_groups: int, expected: LabelTotals | PairedDistances
 ) -> dict[str, Floats]:
-    """Return the sums of each group of tasks."""
+    """Return sums per group of tasks."""
     size, mean = paired.size, paired.mean
     values = {"answers": size, "observed": size * mean, "pairs": size * (size - 1), "within": size * (size - 1) * mean}
     sums = {name: sum_by(group, value, n_groups) for name, value in values.items()}
@@ -137,7 +136,7 @@ def _sum_groups(
 
 
 def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDistances) -> dict[str, Floats]:
-    """Sum what goes with each worker: the worker's answers, and those that are not pairable without them."""
+    """Sum the losses without each worker: their answers, and those that are not pairable without them."""
     task, place = paired.task, paired.worker
     size, total, known, mean = (each[task] for each in (paired.size, paired.total, paired.known, paired.mean))
     before, stays = size * mean, known > 2 * paired.peers
@@ -152,7 +151,7 @@ def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDi
     }
     sums = {name: sum_by(place, value, n_workers) for name, value in values.items()}
     row = np.arange(len(task))
-    if not stays.all():  # all answers to such a task go with each of its workers
+    if not stays.all():  # each worker of such a task removes all its answers
         last = row[~stays]
         sizes = size[last].astype(np.intp)
         first = np.searchsorted(task, task[last])
@@ -163,7 +162,7 @@ def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDi
 
 
 def group_tasks(paired: npt.NDArray[np.uint64], n_tasks: int) -> tuple[int, Callable[[npt.NDArray[np.uint64]], Places]]:
-    """Make a group of each pairable task, given their hashes, or a thousand groups; return how to number tasks, too.
+    """Return the number of bootstrap groups, and a function from task hashes to groups; one per task if few.
 
     >>> group_tasks(np.array([9, 5], np.uint64), 3)[1](np.array([9, 5, 7], np.uint64))
     array([1, 0, 1])
@@ -176,7 +175,7 @@ def group_tasks(paired: npt.NDArray[np.uint64], n_tasks: int) -> tuple[int, Call
 
 
 def draw_weights(n_groups: int) -> Floats:
-    """Return how often each group (a column) is drawn in each resample (a row)."""
+    """Return the number of draws of each group (column) in each resample (row)."""
     drawn = np.random.default_rng(0).integers(0, n_groups, (RESAMPLES, n_groups), np.int32)
     drawn += np.arange(RESAMPLES, dtype=np.int32)[:, None] * n_groups
     counts = np.bincount(drawn.ravel(), minlength=RESAMPLES * n_groups)
@@ -184,7 +183,7 @@ def draw_weights(n_groups: int) -> Floats:
 
 
 def compute_interval(values: Floats) -> tuple[float, float]:
-    """Return the quantiles of the resampled values, NaN if too many are unknown."""
+    """Return the 95 % interval of the resampled values; NaN if too many are unknown."""
     known = values[~np.isnan(values)]
     if not len(known) or len(known) < (1 - _MAX_UNKNOWN) * len(values):
         return np.nan, np.nan

@@ -1,22 +1,22 @@
 """Expected disagreement D_e: the mean distance of two answers to any tasks.
 
-There is one definition for each sort of distance.
+Its computation depends on the distance.
 
 **Squared distances** need no pairs. If labels are vectors f and their distance is |f - g|^2, or half of it, D_e follows
 from the number n of answers, the sum q of squared lengths and the sum t of vectors:
 
     D_e = factor (q/n - |t/n|^2) n/(n - 1).
 
-Numbers and vectors are such vectors themselves (factor 2), relative to their mean, so that large numbers keep their
-digits. Levels have coordinates (factor 2), and a class is a vector with a single 1 (factor 1). Only the 64 most
-frequent classes have a coordinate; answers of the others count as all different, and the factor corrects for that.
+Numbers and vectors are used directly (factor 2), relative to their mean to preserve precision. Levels have coordinates
+(factor 2). A class is a one-hot vector (factor 1). Only the 64 most frequent classes have a coordinate. Answers with
+other classes are treated as all different, and the factor corrects for that.
 
-**Other distances** compare pairs of answers to different tasks: all pairs up to 20,000, else a random sample of 20,000.
-With the sum S of the distances within tasks, and the mean b of M pairs between tasks,
+**Other distances** compare pairs of answers to different tasks: all pairs up to 20,000, otherwise a random sample of
+20,000. With the sum S of the distances within tasks, and the mean b of M pairs between tasks,
 
     D_e = (S + M b) / (n (n - 1)).
 
-The standard error is that of b. Where labels of different tasks cannot be compared, D_e is unknown (NaN).
+The standard error is that of b. If labels of different tasks cannot be compared, D_e is unknown (NaN).
 
 Both are linear in sums over tasks, so D_e without a worker is found by subtraction, and D_e of a bootstrap sample by
 weights of tasks.
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
 MAX_COORDINATES = 64
 MAX_PAIRS = 20_000
 _MAX_LISTED_PAIRS = 100 * MAX_PAIRS
-_DRAWN_PAIRS = 4 * MAX_PAIRS  # of which those within a task are dropped
+_DRAWN_PAIRS = 4 * MAX_PAIRS  # before pairs within a task are excluded
 _MIN_TASKS = 100
 _PAIRS_PER_CHUNK = 2000
 _RESAMPLES_PER_CHUNK = 100
-_ROUNDING = 1e-13  # relative: equal numbers differ by less
+_ROUNDING = 1e-13  # relative difference below which numbers are equal
 
 
 @dataclass(frozen=True)
 class Pairable:
-    """The pairable answers, and their tasks.
+    """The pairable answers and their tasks.
 
-    Of each answer the worker, its task, the sum of its distances to the others and how many of these are known; of each
-    task the number of answers, and the same two sums. ``rows`` are the answers in each block.
+    Per answer: worker, task, sum of its distances to the others, and their number. Per task: number of answers, and the
+    same two sums. ``rows`` are the answers in each block.
     """
 
     rows: Sequence[Places]
@@ -80,7 +80,7 @@ class Pairable:
 
 
 def pick_pairable(blocks: Sequence[Block], kernels: Kernels) -> Pairable:
-    """Compare the answers to each task with each other."""
+    """Compare all answers to the same task."""
     places, of_answers, of_tasks = [], [], []
     for block in blocks:
         distance, peers = kernels.peer_distances(block, np.ones(block.n_workers))
@@ -100,7 +100,7 @@ def pick_pairable(blocks: Sequence[Block], kernels: Kernels) -> Pairable:
 
 @dataclass(frozen=True)
 class LabelTotals:
-    """Expected disagreement from sums of label vectors: each answer has one, or the code of one."""
+    """Expected disagreement from sums of label vectors, one per answer or per code."""
 
     vectors: Floats
     lengths: Floats
@@ -111,7 +111,7 @@ class LabelTotals:
     source = "label totals"
 
     def add(self, place: Places, size: int, rows: Places | None = None) -> dict[str, Floats]:
-        """Add up the vectors of answers, or of some rows of them, and their squared lengths at each place."""
+        """Sum the vectors of answers, or of these rows, and their squared lengths by place."""
         if self.code is None:
             vectors, lengths = (each if rows is None else each[rows] for each in (self.vectors, self.lengths))
             sums = np.stack([sum_by(place, coordinate, size) for coordinate in vectors.T], axis=1)
@@ -139,7 +139,7 @@ class LabelTotals:
 
 
 def find_vectors(run: MemoryRun, paired: Pairable, label_counts: Floats | None) -> LabelTotals | None:
-    """Return D_e from sums of label vectors, for labels that have such; of classes, given how often each was chosen."""
+    """Return D_e from sums of label vectors, if labels have vectors; ``label_counts`` are those of classes."""
     coordinates, noise = run.encoding.coordinates, run.encoding.noise
     if label_counts is not None:
         column, factor = _choose_classes(label_counts)
@@ -167,7 +167,7 @@ def _join_labels(run: MemoryRun, paired: Pairable) -> Places:
 
 
 def _choose_classes(counts: Floats) -> tuple[Places, float]:
-    """Return a coordinate of each class, or of the most frequent ones; all others share the last, without a vector."""
+    """Return the coordinate of each class, and the factor; infrequent classes share the last one, a zero vector."""
     n, kept = len(counts), min(len(counts), MAX_COORDINATES)
     column = np.full(n + 1, kept)
     column[np.argsort(-counts, kind="stable")[:kept]] = np.arange(kept)
@@ -179,9 +179,9 @@ def _choose_classes(counts: Floats) -> tuple[Places, float]:
 
 
 def _find_centres(block: Block, kernels: Kernels) -> Floats:
-    """Return the numbers that the labels of each task are relative to: its centre, or 0 if they are kept as given.
+    """Return the centre that the labels of each task are relative to, or 0.
 
-    A code may begin with the id of a group, which is not a number to compare.
+    A code may begin with a group id, which is not compared.
     """
     nothing = np.zeros((block.n_tasks, *block.label.shape[1:]))
     restored = np.asarray(kernels.restore(block, nothing), np.float64).reshape(block.n_tasks, -1)
@@ -192,7 +192,7 @@ def _find_centres(block: Block, kernels: Kernels) -> Floats:
 class PairedDistances:
     """Expected disagreement from pairs of answers to different tasks.
 
-    ``left`` and ``right`` are the groups of tasks of each pair, ``needed`` the workers without whom it is lost, or -1.
+    ``left`` and ``right`` are the groups of tasks of each pair; ``needed`` are the workers whom it needs, or -1.
     """
 
     distance: Floats
@@ -202,7 +202,7 @@ class PairedDistances:
     complete: bool
 
     def add(self, place: Places, size: int, rows: Places | None = None) -> dict[str, Floats]:
-        """Add up nothing: pairs need no sums of vectors."""
+        """Return no sums: pairs need none."""
         return {}
 
     @property
@@ -234,7 +234,7 @@ class PairedDistances:
         return _mix(answers, within, pairs, mean)
 
     def compute_resampled(self, groups: Mapping[str, Array], weights: Floats) -> Floats:
-        """Compute D_e in each bootstrap sample; a task that is drawn twice is compared with itself, too."""
+        """Compute D_e in each bootstrap sample; a task that is drawn twice is also compared with itself."""
         answers, squares = weights @ groups["answers"], np.square(weights)
         same = squares @ (groups["pairs"] + groups["answers"]) - answers
         means = []
@@ -246,7 +246,7 @@ class PairedDistances:
 
 
 def _mix(answers: Array, within: Array, pairs: Array, mean: Floats) -> Floats:
-    """Return the mean distance of all pairs, given the sum of those within tasks and the mean of those between."""
+    """Return the mean distance of all pairs, from the sum within tasks and the mean between tasks."""
     enough = answers > 1
     everything = np.where(enough, answers * (answers - 1), 1.0)
     between = everything - pairs
@@ -260,7 +260,7 @@ def compare_pairs(run: MemoryRun, n_paired: float, number: Callable[[Array], Pla
     n_answers = float(run.answer_counts.sum())
     wanted = n_answers if complete else max(MAX_PAIRS, _MIN_TASKS * n_answers / run.n_tasks)
     label, worker, task, task_hash = _draw_answers(run, int(wanted))
-    complete = complete and len(label) * (len(label) - 1) / 2 <= _MAX_LISTED_PAIRS  # many may have no known distance
+    complete = complete and len(label) * (len(label) - 1) / 2 <= _MAX_LISTED_PAIRS  # many distances may be unknown
     if complete:
         left, right = np.triu_indices(len(label), 1)
     else:
@@ -268,7 +268,7 @@ def compare_pairs(run: MemoryRun, n_paired: float, number: Callable[[Array], Pla
     different = np.flatnonzero(task[left] != task[right])[:MAX_PAIRS]
     left, right = left[different], right[different]
     distance = _compare(label, left, right, run.kernels)
-    if complete:  # a guess may depend on which of both labels it stands for
+    if complete:  # distances of guesses may be asymmetric
         distance = (distance + _compare(label, right, left, run.kernels)) / 2
     known = np.flatnonzero(~np.isnan(distance))
     left, right, group = left[known], right[known], number(task_hash)[task]
@@ -279,7 +279,7 @@ def compare_pairs(run: MemoryRun, n_paired: float, number: Callable[[Array], Pla
 
 
 def _draw_answers(run: MemoryRun, number: int) -> tuple[Array, Array, Array, Array]:
-    """Return label, worker and task number of the pairable answers of some tasks, and the hashes of these tasks."""
+    """Return label, worker and task of the pairable answers to a sample of tasks, and the task hashes."""
     blocks = sample_tasks(run, number, with_gold=False).blocks
     label, worker, sizes, task_hash = (
         np.concatenate([getattr(block, name) for block in blocks]) for name in ("label", "worker", "sizes", "task_hash")
@@ -291,16 +291,16 @@ def _draw_answers(run: MemoryRun, number: int) -> tuple[Array, Array, Array, Arr
 
 
 def _compare(label: Array, left: Places, right: Places, kernels: Kernels) -> Floats:
-    """Return distances, computed in chunks because labels may be large; NaN where tasks cannot be compared."""
+    """Return distances, in chunks because labels may be large; NaN if tasks cannot be compared."""
     distance = np.full(len(left), np.nan)
-    with suppress(LabelError):  # of a user's own function
+    with suppress(LabelError):  # raised by custom distances
         for part in np.array_split(np.arange(len(left)), 1 + len(left) // _PAIRS_PER_CHUNK):
             distance[part] = kernels.guess_distances(label[left[part]], label[right[part]])
     return distance
 
 
 def _find_needed(worker: Places, task: Array) -> Places:
-    """Return, per answer, the workers without whom it is not pairable: its own, and if it is one of two the other.
+    """Return, per answer, the workers without whom it is not pairable: its own, and the other one of two.
 
     >>> _find_needed(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 1])).tolist()
     [[0, 1], [1, 0], [0, -1], [1, -1], [2, -1]]

@@ -1,7 +1,7 @@
 """Percent agreement, the kappas of Cohen and Fleiss, and Gwet's AC1 and AC2.
 
-All but the first compare the observed agreement p_a with that of chance: (p_a - p_e) / (1 - p_e). With r_u answers to
-task u, r_uc of which are class c, K classes, and pi_c the mean of r_uc / r_u over all tasks,
+All but the first correct the observed agreement p_a for chance agreement p_e: (p_a - p_e) / (1 - p_e). With r_u answers
+to task u, r_uc of them with class c, K classes, and pi_c the mean of r_uc / r_u over all tasks,
 
     percent      p_a = mean over tasks with r_u >= 2 of  sum_c r_uc (r_uc - 1) / (r_u (r_u - 1))
     Fleiss       p_e = sum_c pi_c^2
@@ -9,15 +9,15 @@ task u, r_uc of which are class c, K classes, and pi_c the mean of r_uc / r_u ov
     Gwet's AC2   p_e = sum_ck w_ck  sum_c pi_c (1 - pi_c) / (K (K - 1))
 
 (Fleiss: Measuring nominal scale agreement among many raters. 1971; Gwet: Handbook of Inter-Rater Reliability. 2014).
-Every task counts the same; in Krippendorff's alpha every answer does. Levels agree by weights w_ck: linear
-1 - |c - k| / (K - 1), or quadratic, 1 minus the square of that.
+All tasks have equal weight; in Krippendorff's alpha all answers do. Levels have partial agreement w_ck: linear,
+1 - |c - k| / (K - 1), or quadratic, 1 - ((c - k) / (K - 1))^2.
 
 Cohen's kappa (1960) compares two workers on their common tasks, with the class shares of each: p_e = sum_c p_c q_c, or
 weighted sum_ck w_ck p_c q_k (1968). For more workers it is the mean over pairs with five common tasks or more (Light:
 Measures of response agreement for qualitative data. 1971).
 
-Kappas are low if nearly all tasks have one class, because chance agrees as well (prevalence). AC1 is not, and for the
-same reason is high if workers always answer with the frequent class. None is defined if all answers are the same.
+Kappas are low if nearly all tasks have one class, because chance agreement is high (prevalence). AC1 is not low there,
+but it is also high if workers always answer with the frequent class. All are undefined if all answers are equal.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.engines.memory import MemoryRun
 
-MIN_COMMON = 5  # tasks that a pair of workers must share, unless there is only one pair
-_MAX_ENTRIES = 1 << 24  # of the tables of pairs of workers and classes
+MIN_COMMON = 5  # common tasks of a pair, unless there are only two workers
+_MAX_ENTRIES = 1 << 24  # in tables of worker pairs and classes
 
 
 class Cohen(NamedTuple):
@@ -45,7 +45,7 @@ class Cohen(NamedTuple):
 
 
 def compute_fleiss(percent: float, shares: Floats) -> float | None:
-    """Compute Fleiss' kappa, given the percent agreement and the mean share of each class; None if not defined.
+    """Compute Fleiss' kappa from percent agreement and the mean share of each class; None if undefined.
 
     >>> round(compute_fleiss(0.8, np.array([0.5, 0.5])), 3)
     0.6
@@ -54,7 +54,7 @@ def compute_fleiss(percent: float, shares: Floats) -> float | None:
 
 
 def compute_gwet(agreement: float, shares: Floats, n_classes: int, weights: float | None = None) -> float | None:
-    """Compute Gwet's AC1, or AC2 given the sum of all weights of agreement; None if not defined.
+    """Compute Gwet's AC1, or AC2 given the sum of all agreement weights; None if undefined.
 
     >>> round(compute_gwet(0.9, np.array([0.95, 0.05]), 2), 3)
     0.89
@@ -70,7 +70,7 @@ def _correct_for_chance(agreement: float, chance: float) -> float | None:
 
 
 def weigh_levels(n_levels: int, power: int) -> Floats:
-    """Return by how much two levels agree: linear with power 1, quadratic with 2.
+    """Return agreement weights of levels: linear with power 1, quadratic with power 2.
 
     >>> weigh_levels(3, 2).tolist()
     [[1.0, 0.75, 0.0], [0.75, 1.0, 0.75], [0.0, 0.75, 1.0]]
@@ -80,9 +80,9 @@ def weigh_levels(n_levels: int, power: int) -> Floats:
 
 
 def compute_cohen(run: MemoryRun, weights: Floats | None = None) -> Cohen | None:
-    """Compute the mean of Cohen's kappa over pairs of workers, weighted if there are weights of agreement.
+    """Compute the mean of Cohen's kappa over pairs of workers, with agreement weights if given.
 
-    It is None if it is not defined for any pair, or takes too much memory.
+    It is None if it is undefined for all pairs, or needs too much memory.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "y"), ("ada", 3, "x"), ("bob", 3, "y")]
@@ -111,7 +111,7 @@ def compute_cohen(run: MemoryRun, weights: Floats | None = None) -> Cohen | None
 
 
 def _count_pairs(block: Block, rows: slice, *, weights: Floats) -> dict[str, Array]:
-    """Sum, per pair of workers, their agreement on common tasks, and count on which the first chose each label."""
+    """Return, per pair of workers, the agreement on common tasks, and the label counts of the first worker there."""
     n_rows, n, n_labels = rows.stop - rows.start, block.n_workers, len(weights)
     equal, chosen = np.zeros(n_rows * n), np.zeros(n_labels * n_rows * n)
     for left, right in pair_chunks(block, rows):

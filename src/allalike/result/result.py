@@ -105,7 +105,7 @@ class Result(Framed[Frame]):
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y"), ("eve", 3, "x")], method="UA").notes
-        ['Detected: the labels are categorical.', '2 of 3 (67 %) tasks have one answer only, ...']
+        ['Detected: the labels are categorical.', '2 of 3 (67 %) tasks have a single answer, ...']
         """
         return [remark.sentence for remark in list_all_notes(self.facts)]
 
@@ -115,7 +115,7 @@ class Result(Framed[Frame]):
 
         For numbers, auto has ci_low and ci_high in place of the confidence: the 95 % confidence interval.
         """
-        return self._dress(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
+        return self._to_frame(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
 
     @cached_property
     def workers(self) -> Frame:
@@ -127,7 +127,7 @@ class Result(Framed[Frame]):
         With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are in the
         order of ids; ``workers.csv`` has the main columns, flagged workers first, and ``details/workers.csv`` all.
         """
-        return self._dress(flag_columns(self.run, self.weighing))
+        return self._to_frame(flag_columns(self.run, self.weighing))
 
     @cached_property
     def groups(self) -> Frame:
@@ -137,7 +137,7 @@ class Result(Framed[Frame]):
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).groups.columns.tolist()
         ['copy_group', 'kind', 'size', 'members', 'common_tasks', 'shared_rare', 'fidelity', 'p_value']
         """
-        return self._dress(group_columns(self.run, self.weighing))
+        return self._to_frame(group_columns(self.run, self.weighing))
 
     @cached_property
     def objects(self) -> Frame:
@@ -146,7 +146,7 @@ class Result(Framed[Frame]):
         if things is None:
             raise UnsupportedError(f"The truths of {self.run.domain.name} labels are not made of objects.")
         piece = self.found.joined()
-        return self._dress(things.list_objects(piece.tasks, piece.found))
+        return self._to_frame(things.list_objects(piece.tasks, piece.found))
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -172,9 +172,9 @@ class Result(Framed[Frame]):
         1     2  0.0  1.0
         """
         piece = self._need_posteriors().joined()
-        table = piece.found["probability"]
-        classes = self.run.encoding.decode(np.arange(table.shape[1])).tolist()
-        return self._dress(pd.concat([frame_of({"task": piece.tasks}), pd.DataFrame(table, columns=classes)], axis=1))
+        classes = self.run.encoding.decode(np.arange(piece.found["probability"].shape[1])).tolist()
+        columns = frame_of({"task": piece.tasks}), pd.DataFrame(piece.found["probability"], columns=classes)
+        return self._to_frame(pd.concat(columns, axis=1))
 
     def _need_posteriors(self) -> TaskTable:
         """Return the probability of each class, per task, or refuse methods that do not estimate it."""
@@ -216,7 +216,7 @@ class Result(Framed[Frame]):
         support          2
         Name: 6, dtype: object
         """
-        return self._dress(self._ratings["quality"])
+        return self._to_frame(self._ratings["quality"])
 
     @cached_property
     def confusions(self) -> Frame:
@@ -229,7 +229,7 @@ class Result(Framed[Frame]):
         """
         if "confusion" not in self._ratings:
             raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
-        return self._dress(self._ratings["confusion"])
+        return self._to_frame(self._ratings["confusion"])
 
     def confusion(self, worker: Any) -> Frame:
         """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
@@ -253,7 +253,7 @@ class Result(Framed[Frame]):
             )
         names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
         rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
-        return self._dress(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
+        return self._to_frame(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
 
     def bias(self) -> Frame:
         """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
@@ -278,7 +278,7 @@ class Result(Framed[Frame]):
         found = estimate_biases(run, self.weighing.copy_groups or CopyGroups.independent(len(weights)), weights)
         tasks = {"task": run.worker_task} if run.worker_task is not None else {}
         limits = {"bias": found.bias, "ci_low": found.low, "ci_high": found.high}
-        return self._dress({**tasks, "worker": run.workers, **limits})
+        return self._to_frame({**tasks, "worker": run.workers, **limits})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
         """Return the result for these answers and more, as if it had been found from all of them.
@@ -329,7 +329,7 @@ class Result(Framed[Frame]):
         [3, 3, 3, 3, 3, 3, 3, 3, 5, 3]
         """
         piece = rank_tasks(self.found.pieces(), check_number(n, "n", least=0, whole=True))
-        return self._dress(next_columns(piece, self.weighing))
+        return self._to_frame(next_columns(piece, self.weighing))
 
     def explain(self, *, task: Any = None, worker: Any = None) -> TaskExplanation | WorkerExplanation:
         """Explain why a task has its label, or what a worker is like.
@@ -427,7 +427,7 @@ class Result(Framed[Frame]):
         numbers = range(1, int(np.median(np.concatenate([block.sizes for block in sample.blocks]))) + 1)
         drawn = [[expect(thin_tasks(sample, number, seed)) for seed in range(_CURVE_DRAWS)] for number in numbers]
         columns = {"answers_per_task": numbers, "expected_accuracy": [np.mean(each) for each in drawn]}
-        return self._dress(pd.DataFrame(columns))
+        return self._to_frame(pd.DataFrame(columns))
 
     def save(
         self,

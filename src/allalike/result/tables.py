@@ -11,7 +11,7 @@ import numpy as np
 from allalike._core.columns.values import Values, shorten, table_of, text_column
 from allalike._core.words import count
 from allalike.answers.answers import say_columns
-from allalike.frames import tell_apart
+from allalike.frames import number_repeated
 from allalike.methods.auto.uncertainty import FEW
 from allalike.result.messages import (
     describe_gold_error,
@@ -168,7 +168,7 @@ def object_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
 def probability_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
     """Return the table of how probable each class is: a column for each."""
     found = piece.found["probability"]
-    names = tell_apart(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
+    names = number_repeated(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
     return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 

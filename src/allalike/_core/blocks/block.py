@@ -1,4 +1,4 @@
-"""Block: some whole tasks as arrays, and the sums over them that everything else is made of."""
+"""Blocks: whole tasks as arrays, and the sums over them that all methods use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Sums = Mapping[str, Any]
 Kernel = Callable[..., Sums]
-Add = Callable[..., dict[str, Floats]]  # add(kernel, *params): a kernel's sums per worker, over all blocks
+Add = Callable[..., dict[str, Floats]]  # add(kernel, *params): a kernel's sums per worker over all blocks
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """The answers to some whole tasks, task after task.
+    """The answers to a number of whole tasks, in the order of tasks.
 
-    What a domain or a method computes once, because every round needs it, is kept with the block as small typed
-    objects, one of each class: ``block[LabelGroups]`` is that of class `LabelGroups`.
+    Values that every round needs are computed once and kept with the block, as one object per class:
+    ``block[LabelGroups]`` returns the object of class `LabelGroups`.
 
     >>> import numpy as np
     >>> block = Block.of([[0, 0, 1], [1, 0, 1]])  # two workers, three tasks
@@ -48,7 +48,7 @@ class Block:
 
     @classmethod
     def of(cls, matrix: Any) -> Block:
-        """Make a block of a complete matrix of encoded labels, one row per worker and one column per task."""
+        """Make a block from a complete matrix of encoded labels, with a row per worker and a column per task."""
         table = np.asarray(matrix)
         n, m = table.shape
         return cls(
@@ -70,29 +70,29 @@ class Block:
 
     @cached_property
     def same_size(self) -> int:
-        """How many answers every task has, or 0 if they differ; sums are faster where it is known."""
-        size = int(self.sizes[0]) if self.n_tasks else 0  # as of pairs, where rankings have one item each
+        """The number of answers to each task if all tasks have the same, which makes sums faster, else 0."""
+        size = int(self.sizes[0]) if self.n_tasks else 0  # 0 for pairs of rankings with one item each
         return size if len(self.label) == size * self.n_tasks and np.all(self.sizes == size) else 0
 
     @property
     def task(self) -> npt.NDArray[np.intp]:
-        """Of each answer: its task."""
+        """The task of each answer."""
         return self.to_answers(np.arange(self.n_tasks))
 
     @property
     def first_worker(self) -> npt.NDArray[np.intp]:
-        """Of each task: the worker of its first answer."""
+        """The worker of each task's first answer."""
         return self.worker[self.starts]
 
     @property
     def gold_row(self) -> npt.NDArray[np.int64]:
-        """Of each task: the place of its truth among those that are known, or -1."""
+        """The index of each task's gold label, or -1."""
         row = np.full(self.n_tasks, -1)
         row[self.gold_task] = np.arange(len(self.gold_task))
         return row
 
     def per_task(self, values: Floats) -> Floats:
-        """Add up one number, or one row of numbers, per answer over the answers to each task."""
+        """Add up values over the answers to each task; there is a number or a row of numbers per answer."""
         if self.same_size:
             sums: Floats = np.einsum("ij...->i...", values.reshape(-1, self.same_size, *values.shape[1:]))
         else:
@@ -100,15 +100,15 @@ class Block:
         return sums
 
     def per_worker(self, values: Floats) -> Floats:
-        """Add up one number per answer over the answers of each worker."""
+        """Add up one number per answer over the answers by each worker."""
         return sum_by(self.worker, values, self.n_workers)
 
     def to_answers(self, values: Array) -> Array:
-        """Give each answer the number of its task."""
+        """Repeat each task's value for each of its answers."""
         return np.repeat(values, self.same_size or self.sizes, axis=0)
 
     def pick(self, tasks: npt.NDArray[np.intp], rows: npt.NDArray[np.intp]) -> Block:
-        """Return a block of some tasks and all their answers, without what was prepared and what is known."""
+        """Return a block of these tasks and rows, without prepared objects and gold labels."""
         sizes = self.sizes[tasks]
         return replace(
             self,
@@ -123,7 +123,7 @@ class Block:
         )
 
     def keeping(self, *prepared: object) -> Block:
-        """Return the block with these objects for later rounds, each to be found by its class.
+        """Return the block with further prepared objects, which are looked up by class.
 
         >>> Block.of([[0, 1], [1, 1]]).keeping(1.5)[float]
         1.5
@@ -138,7 +138,7 @@ class Block:
         return kind in self.prepared
 
     def answer_weights(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return each answer's weight and each task's sum; where all of a task's are 0, its answers count the same."""
+        """Return each answer's weight and each task's sum; tasks whose weights are all 0 get equal weights."""
         weight = weights.take(self.worker)
         total = self.per_task(weight)
         empty = total <= 0
@@ -149,21 +149,21 @@ class Block:
 
 
 def adds_in_place(kernel: Kernel) -> Kernel:
-    """Mark a kernel that takes sums as ``into``, adds to those that it finds there, and returns these, or new ones.
+    """Mark a kernel that adds to the sums in its argument ``into`` and returns them, or new ones.
 
-    Where there are many workers, adding up a table of theirs for each block would take longer than filling it.
+    With many workers, adding up a table per block would take longer than filling it.
     """
     kernel.adds_in_place = True  # type: ignore[attr-defined]
     return kernel
 
 
 def sum_by(place: npt.NDArray[np.intp], values: Floats, size: int) -> Floats:
-    """Add up the numbers that go to the same place."""
+    """Add up the numbers with the same index."""
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
 def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the distances of their answers where these are known, and count them."""
+    """Add up and count, per worker, the distances of their answers that are not NaN."""
     known = ~np.isnan(distance)
     return {
         "distance": block.per_worker(np.where(known, distance, 0.0)),
@@ -171,16 +171,15 @@ def known_sums(block: Block, distance: Floats) -> dict[str, Floats]:
     }
 
 
-# Running sums: of each number and those before it in its segment, such as the answers to a task.
+# Running sums within segments, such as the answers to a task.
 #
-# A running sum over a whole block, minus what it was where the segment began, would be one pass; but then a task of
-# small numbers behind one of large numbers keeps no digits. So segments never meet: where all have one length they
-# are the rows of a matrix, and else each number is added to the one 1, 2, 4, ... places later, as long as that is in
-# its segment.
+# Subtracting the sum before the segment from a running sum over the whole block would lose the digits of small numbers
+# after large ones. Therefore segments are summed separately. Segments of equal length are the rows of a matrix. In
+# others, each number is added to those 1, 2, 4, ... places later in its segment.
 
 
 def add_up_to(values: Floats, sizes: Array) -> Floats:
-    """Add up, within segments of these sizes, each number and all before it.
+    """Compute running sums within segments of these sizes.
 
     >>> add_up_to(np.array([1.0, 2.0, 1e20, 3.0, 4.0, 5.0]), np.array([2, 1, 3]))
     array([1.0e+00, 3.0e+00, 1.0e+20, 3.0e+00, 7.0e+00, 1.2e+01])
@@ -199,36 +198,36 @@ def add_up_to(values: Floats, sizes: Array) -> Floats:
     return running
 
 
-# Order: the answers to each task in the order of their numbers, which is found once.
+# Order: the answers to each task sorted by value, once.
 
 
 @dataclass(frozen=True)
 class Order:
-    """The rows of a block in the order of tasks, and of numbers within a task."""
+    """The rows of a block, sorted by task and by value within a task."""
 
     rows: npt.NDArray[np.intp]
 
     def middle(self, block: Block) -> Floats:
-        """Return, per task, the answer in the middle, the lower one of two."""
+        """Return the lower median of each task's answers."""
         middle: Floats = block.label[self.rows[block.starts + (block.sizes - 1) // 2]]
         return middle
 
 
 def find_order(block: Block) -> Order:
-    """Put the answers to each task in the order of their numbers."""
+    """Sort the answers to each task by value."""
     return Order(np.lexsort((block.label, block.task)))
 
 
-# Ties: draw a winner among equals, the same one in every run, on every engine, for every order of rows.
+# Ties: one of several equal options is drawn, the same in every run, on every engine, for every order of rows.
 
 
-TOLERANCE = 1e-9  # scores that are closer than this, relative to the best, are equal
+TOLERANCE = 1e-9  # relative difference from the best score below which scores are tied
 Hashes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Ties:
-    """How ties are broken: by a hash of seed, task and label, or by taking the first label.
+    """The rule for breaking ties: a hash of seed, task and label, or the first label.
 
     The option with the smallest priority wins.
 
@@ -245,21 +244,19 @@ class Ties:
     first: bool = False
 
     def priority(self, task_hash: Hashes, label_hash: Hashes, order: npt.NDArray[np.int64]) -> Hashes:
-        """Give each tied option its priority; ``order`` is its place among all labels."""
+        """Return the priority of each tied option; ``order`` is its index among all labels."""
         if self.first:
             return order.astype(np.uint64)
         salt = mix(np.array([self.seed % (1 << 64)], dtype=np.uint64))
         return mix(mix(task_hash ^ salt) ^ label_hash)
 
 
-DRAWN = Ties()  # as everywhere by default
+DRAWN = Ties()  # the default
 
-# Groups of labels: the answers to a task that give the same label, so that counts per label are sums over groups.
-#
-# Likewise values that belong together are sorted by group, in a table where groups are about as large as each other.
+# Groups of equal answers to a task, so that counts per label are sums over groups.
 
 
-_MAX_EMPTY = 8  # places of a table for each answer
+_MAX_EMPTY = 8  # cells of a table per answer
 
 
 @dataclass(frozen=True)
@@ -280,9 +277,8 @@ class LabelGroups:
 def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> LabelGroups:
     """Number the pairs of task and label, given the hash of each label.
 
-    Where labels are few, a task has a group for each of them, occurring or not; where that would be more groups than
-    ``most`` times the answers, only the pairs that occur are numbered, so that ten thousand classes need no table of
-    all of them. Groups of a task are in the order of labels.
+    With few labels, each task has a group per label, even if it does not occur. If there were more than ``most`` times
+    as many groups as answers, only the pairs that occur are numbered. A task's groups are in the order of labels.
 
     >>> from allalike._core.blocks.block import Block
     >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), np.arange(10_000, dtype=np.uint64))
@@ -312,10 +308,10 @@ def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: floa
 
 
 def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int64]]:
-    """Return, per answer, the number of its label among those of its task, and per task how many there are."""
+    """Return each answer's label number among its task's labels, and each task's number of labels."""
     task, base = block.task, int(block.label.max()) + 1
     place = task * base + block.label
-    if block.n_tasks * base <= _MAX_EMPTY * len(place):  # a table of all labels, where sorting would take longer
+    if block.n_tasks * base <= _MAX_EMPTY * len(place):  # a table is faster than sorting
         there = np.bincount(place, minlength=block.n_tasks * base).reshape(-1, base) > 0
         number: npt.NDArray[np.intp] = np.cumsum(there, axis=1, dtype=np.intp)
         return number.ravel().take(place) - 1, number[:, -1].astype(np.int64)
@@ -325,9 +321,9 @@ def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray
 
 
 def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
-    """Return the order of values by their place, one of n, and then by size, as `numpy.lexsort` does.
+    """Return the order of values by group, one of n, and by value within a group, like `numpy.lexsort`.
 
-    It is several times faster where most places have about as many values.
+    It is several times faster if most groups are about equally large.
     """
     count = np.bincount(place, minlength=n)
     width = int(count.max(initial=0))
@@ -335,32 +331,32 @@ def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64],
         return np.asarray(np.lexsort((values, place)), np.intp)
     rows = np.argsort(place, kind="stable")
     starts = np.cumsum(count) - count
-    table = np.full((n, width), np.nan)  # which are sorted behind all others
+    table = np.full((n, width), np.nan)  # sorted last
     table[place[rows], np.arange(len(rows)) - np.repeat(starts, count)] = values[rows]
     order = np.argsort(table, axis=1, kind="stable")
     return np.asarray(rows[(order + starts[:, None])[order < count[:, None]]], np.intp)
 
 
-# Weights of answers: copies count once in all, and uninformative workers not at all.
+# Weights of answers: a copy group counts once, and uninformative workers do not count.
 
 
 @dataclass(frozen=True)
 class AnswerWeights:
-    """How much each answer of a block counts beside the others, and the number of its copy group."""
+    """The weight and the copy group of each answer of a block."""
 
     weight: Floats
     group: npt.NDArray[np.intp]
 
 
 def find_answer_weights(block: Block) -> AnswerWeights:
-    """Return the weights of a block's answers; without any, each answer counts once and is a group of its own."""
+    """Return the weights of a block's answers; by default each answer counts once and is its own group."""
     if AnswerWeights in block:
         return block[AnswerWeights]
     return AnswerWeights(np.ones(len(block.label)), np.arange(len(block.label)))
 
 
 def subtract_own_group(block: Block, scores: Floats, rows: Floats) -> Floats:
-    """Return, per answer, the scores of its task less what its copy group adds to them: a row per answer."""
+    """Return, per answer, the scores of its task without the contribution of its copy group: a row per answer."""
     group = find_answer_weights(block).group
     n_groups = int(group.max()) + 1
     if n_groups < len(group):

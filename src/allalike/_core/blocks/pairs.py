@@ -1,4 +1,4 @@
-"""Pairs: the answers to a task compared with each other, for distances that do not come from an inner product."""
+"""Pairs of answers to the same task, for distances that are not computed from an inner product."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 _PAIRS_PER_CHUNK = 1 << 19
-_FEW_WORKERS = 512  # whose table of sums stays in the cache in whatever order it is filled
+_FEW_WORKERS = 512  # their table of sums stays in the cache, whatever the order of filling
 _SMALL_TASK = 100  # answers
-_LARGE_TASK = 1000  # answers; smaller ones take long only if there are many tasks, and that is as it should be
+_LARGE_TASK = 1000  # answers; smaller tasks take long only if there are many, and are not refused
 _INSTEAD = (
-    "Give fewer answers of each task (a few hundred tell as much), split large tasks, or take a domain that compares no"
-    " pairs, such as categorical where answers are often the same."
+    "Use fewer answers per task (a few hundred are enough), split large tasks, or choose a label type that compares no"
+    " pairs, such as categorical if many answers are equal."
 )
-_BYTES_PER_PAIR = 28  # of two answers in one order: their places, their distance, and what is at work
+_BYTES_PER_PAIR = 28  # of an ordered pair of answers: two indices, a distance, and temporary arrays
 
 
 @dataclass(frozen=True)
 class AnswerHashes:
-    """The hash of each answer's label, by which equal answers are known and ties are drawn."""
+    """The hash of each answer's label, for detecting equal answers and breaking ties."""
 
     hashes: npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class PairDistances:
-    """All ordered pairs of different answers to the same task, and their distance; NaN where that is unknown.
+    """All ordered pairs of different answers to the same task, and their distances; NaN if unknown.
 
     >>> pairs = PairDistances.of(Block.of([[0], [1], [5]]), lambda left, right: 1.0 * abs(right - left))
     >>> pairs.left, pairs.right, pairs.distance
@@ -51,25 +51,25 @@ class PairDistances:
 
     @classmethod
     def of(cls, block: Block, compare: Callable[[Array, Array], Floats]) -> PairDistances:
-        """Compare each two answers to a task once; ``compare`` gets the places of both answers of some pairs."""
+        """Compare every pair of answers to a task once; ``compare`` gets the rows of both answers."""
         left, right = list_pairs(block)
         distance = np.empty(len(left))
         large = int(block.sizes.max(initial=0)) > _LARGE_TASK
-        for some in pieces(len(left), _PAIRS_PER_CHUNK, "comparing each two answers", refuse=_INSTEAD if large else ""):
+        for some in pieces(len(left), _PAIRS_PER_CHUNK, "comparing pairs of answers", refuse=_INSTEAD if large else ""):
             distance[some] = compare(left[some].astype(np.intp), right[some].astype(np.intp))
         return cls.mirrored(left, right, distance)
 
     @classmethod
     def mirrored(cls, left: Array, right: Array, distance: Floats) -> PairDistances:
-        """Take pairs of which each is listed once also the other way round."""
+        """Make ordered pairs from pairs that are listed once."""
         return cls(np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([distance, distance]))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        """Return, per answer, the weighted distance to its peers and their weight; unknown distances do not count."""
+        """Return, per answer, the weighted distance to its peers and their weight, ignoring unknown distances."""
         return self.add_up(weights.take(block.worker))
 
     def add_up(self, weight: Floats) -> tuple[Floats, Floats]:
-        """Add up, per answer, the distances to its peers, times these weights of the peers, and the weights alone."""
+        """Add up, per answer, the weighted distances to its peers, and the weights."""
         sums = np.zeros((2, len(weight)))
         for first in range(0, len(self.left), _PAIRS_PER_CHUNK):
             some = slice(first, first + _PAIRS_PER_CHUNK)
@@ -89,10 +89,10 @@ class PairDistances:
 
 
 def add_pairs(block: Block, rows: slice | None, pairs: Iterable[tuple[Array, Array, Floats]]) -> dict[str, Any]:
-    """Add up, per pair of workers, the distances of pairs of answers, and count them; NaN does not count.
+    """Add up and count, per pair of workers, the distances of pairs of answers that are not NaN.
 
-    The matrices, dense or sparse, have a row for each worker in ``rows``, a range of the block's workers and by
-    default all, and a column for each worker of the block.
+    The matrices, dense or sparse, have a row for each worker in ``rows`` (by default all) and a column for each worker
+    of the block.
     """
     rows = rows or slice(0, block.n_workers)
     shape = rows.stop - rows.start, block.n_workers
@@ -110,10 +110,10 @@ def add_pairs(block: Block, rows: slice | None, pairs: Iterable[tuple[Array, Arr
 def pair_chunks(
     block: Block, rows: slice | None = None, *, once: bool = False
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield all ordered pairs of different answers to the same task, some at a time; if ``once``, the earlier first.
+    """Yield all ordered pairs of different answers to the same task, in chunks; if ``once``, each pair once.
 
-    The first of each pair is by one of the workers in ``rows``, a range of the block's workers; by default by anyone.
-    The answers to a task are in the order of workers, so that the earlier one is by the worker of the smaller number.
+    The first answer of a pair is by a worker in ``rows``, by default any worker of the block. The answers to a task are
+    in the order of workers. If ``once``, the first answer is by the worker with the smaller number.
 
     >>> [(left, right)] = pair_chunks(Block.of([[0], [1], [2]]))
     >>> left, right
@@ -136,7 +136,7 @@ def pair_chunks(
         partners, first = partners + first - mine, mine + 1
     if rows is not None:
         mine = np.flatnonzero((block.worker >= rows.start) & (block.worker < rows.stop))
-        mine = mine[np.argsort(block.worker[mine], kind="stable")]  # a row of sums stays in the cache that way
+        mine = mine[np.argsort(block.worker[mine], kind="stable")]  # so that a row of sums stays in the cache
         partners, first = partners[mine], first[mine]
     before = np.cumsum(partners) - partners
     bounds = np.searchsorted(before, np.arange(0, max(partners.sum(), 1), _PAIRS_PER_CHUNK), side="left")
@@ -150,12 +150,12 @@ def pair_chunks(
 
 
 def are_alike(block: Block) -> bool:
-    """Return whether all tasks have as many answers, and not too many of them to be paired task after task."""
+    """Return whether all tasks have the same small number of answers."""
     return 1 < block.same_size <= _SMALL_TASK
 
 
 def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the pairs of tasks that all have as many answers, a row for each task, some at a time."""
+    """Yield the pairs of tasks with equally many answers, in chunks with a row for each task."""
     size = block.same_size
     one, other = np.nonzero(np.tri(size, k=-1).T if once else ~np.eye(size, dtype=np.bool_))
     step = max(1, _PAIRS_PER_CHUNK // len(one))
@@ -165,7 +165,7 @@ def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int
 
 
 def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """List each two answers to the same task once, the earlier one first, in order."""
+    """List every pair of answers to the same task once, in order, the earlier answer first."""
     check_pairs(block)
     small = np.min_scalar_type(-len(block.worker) - 1)
     kept = [tuple(side.astype(small) for side in pair) for pair in pair_chunks(block, once=True)]
@@ -174,36 +174,34 @@ def list_pairs(block: Block) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.in
 
 
 def check_pairs(block: Block) -> None:
-    """Refuse to compare each two answers of so large tasks that the distances do not fit in memory."""
+    """Raise an error if the distances between all answers to a task do not fit in memory."""
     pairs, most = float((block.sizes * (block.sizes - 1.0)).sum()), int(block.sizes.max(initial=0))
-    check_memory(
-        _BYTES_PER_PAIR * pairs, f"Comparing each two answers to the same task, of which one has {most:,},", _INSTEAD
-    )
+    check_memory(_BYTES_PER_PAIR * pairs, f"Comparing all pairs among up to {most:,} answers per task", _INSTEAD)
 
 
 def count_partners(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of others to their tasks: an upper limit of the workers met."""
+    """Count, per worker, the answers by others to their tasks: an upper bound on the workers met."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
 def count_later(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers of later workers to their tasks: an upper limit of those met."""
+    """Count, per worker, the answers by later workers to their tasks: an upper bound on those met."""
     ends = block.to_answers(block.starts + block.sizes)
     return {"partners": block.per_worker(ends - np.arange(len(ends)) - 1.0)}
 
 
-# Numbers without their task's centre, and how to find them again as they came.
+# Numbers relative to their task's centre, and their original values.
 #
-# A number that is small beside its task's centre loses digits when the centre is taken away. In sums of squares they do
-# not matter; but the answer that drew the centre away may be corrected later, and then they do. So it is kept beside.
+# A number that is small compared with its task's centre loses digits when the centre is subtracted. They do not matter
+# in sums of squares, but they do if the answer that shifted the centre is corrected later. So the number is kept.
 
 
-_SMALL_RATIO = 1e3  # as small as that beside the centre, a number keeps twelve digits
+_SMALL_RATIO = 1e3  # with a smaller ratio of centre to number, the number keeps at least twelve digits
 
 
 @dataclass(frozen=True)
 class Centred:
-    """The centre of each task, and the labels of those answers that lose digits beside it.
+    """The centre of each task, and the labels of the answers that lose digits by subtracting it.
 
     >>> from allalike._core.blocks.block import Block
     >>> block = Centred.subtract(Block.of([[1e-3, 1.0], [1e10, 2.0]]), np.array([5e9, 1.5]))
@@ -219,7 +217,7 @@ class Centred:
 
     @staticmethod
     def subtract(block: Block, centre: Floats) -> Block:
-        """Return the block with all its numbers relative to their task's centre."""
+        """Return the block with numbers relative to their task's centre."""
         smallest = np.minimum.reduceat(np.abs(block.label), block.starts)
         small = np.asarray(smallest * _SMALL_RATIO < np.abs(centre))
         lost = np.flatnonzero(block.to_answers(small if small.ndim == 1 else np.asarray(small.any(axis=1))))
@@ -228,7 +226,7 @@ class Centred:
         ).keeping(Centred(centre, lost, block.label[lost]))
 
     def answers(self, block: Block, rows: Array) -> Floats:
-        """Return the labels of some answers, in order, as they came."""
+        """Return the original labels of these answers."""
         if np.array_equal(rows, np.arange(len(block.label))):
             every: Floats = block.label + block.to_answers(self.centre)
             every[self.lost] = self.lost_label
@@ -242,25 +240,24 @@ class Centred:
         return label
 
     def gold(self, block: Block) -> Floats:
-        """Return the known truths of a block as they came, but for rounding."""
+        """Return the original gold labels of a block, except for rounding."""
         return np.asarray(block.gold_label + self.centre[block.gold_task])
 
 
-# Matrices with a row and a column per worker, of which little or much is filled, and their sums.
+# Sums of matrices with a row and a column per worker, sparse or dense.
 
 
 Places = npt.NDArray[np.intp]
-_MAX_DENSE_ENTRIES = 1 << 20  # entries that need not be sparse
-_DENSE_SHARE = 1 / 8  # share of entries from which on a sparse matrix is no smaller than an array, and much slower
-_MAX_WAITING_ENTRIES = 1 << 19  # numbers that wait to be added up
+_MAX_DENSE_ENTRIES = 1 << 20  # entries of a matrix that is always dense
+_DENSE_SHARE = 1 / 8  # filled share above which a sparse matrix is as large as an array, and much slower
+_MAX_WAITING_ENTRIES = 1 << 19  # numbers that are collected before they are added up
 
 
 class MatrixSum:
-    """A sum of matrices. It is an array if it is small, or once an eighth of it is filled; until then it is sparse.
+    """A sum of matrices: an array if it is small or an eighth of it is filled, else sparse.
 
-    Numbers wait until there are many of them, and sparse matrices are added as a binary counter does, small ones with
-    small ones: each is copied as often as there are doublings; added one by one, the sum itself would be copied every
-    time.
+    Numbers are collected, and sparse matrices are added to others of similar size, like the digits of a binary counter.
+    Each number is therefore copied only as often as the sum doubles.
 
     >>> total = MatrixSum((2, 3))
     >>> total.add_entries(np.array([0, 0]), np.array([2, 2]), np.array([1.0, 4.0]))
@@ -278,7 +275,7 @@ class MatrixSum:
         self._dense: Floats | None = np.zeros(shape) if shape[0] * shape[1] <= _MAX_DENSE_ENTRIES else None
 
     def add_entries(self, row: Places, column: Places, values: Array) -> None:
-        """Add numbers, several of which may belong to the same place."""
+        """Add numbers, several of which may have the same row and column."""
         self._loose.append((row, column, values))
         n_loose = sum(len(values) for _, _, values in self._loose)
         if self._dense is not None or n_loose > self._enough:
@@ -287,7 +284,7 @@ class MatrixSum:
             self._count(0, self._take_loose().tocsr())
 
     def add(self, matrix: Any, row: Places, column: Places) -> None:
-        """Add a matrix, dense or sparse, whose rows and columns have their places in this one; others are left out."""
+        """Add a matrix, dense or sparse, whose rows and columns have these indices in the sum."""
         if isinstance(matrix, np.ndarray) and (self._dense is not None or np.count_nonzero(matrix) > self._enough):
             whole = matrix.shape == self.shape
             self._fill()[... if whole else np.ix_(row, column)] += matrix
@@ -298,7 +295,7 @@ class MatrixSum:
             self.add_entries(row[left], column[right], values)
 
     def merge(self, other: MatrixSum) -> MatrixSum:
-        """Add all that another sum of the same shape has."""
+        """Add another sum of the same shape."""
         if other._dense is not None:
             self._fill()[...] += other._dense
         for level, part in reversed(other._parts):
@@ -308,7 +305,7 @@ class MatrixSum:
         return self
 
     def result(self) -> Any:
-        """Return the sum, an array or a sparse matrix, which may hold several numbers for the same place."""
+        """Return the sum as an array or as a sparse matrix, which may have several numbers for the same entry."""
         if self._parts and self._loose:
             self._count(0, self._take_loose().tocsr())
         if self._dense is not None:
@@ -332,7 +329,7 @@ class MatrixSum:
             self._fill()
 
     def _fill(self) -> Floats:
-        """Return the sum as an array, to which all that waited has been added."""
+        """Return the sum as an array, including the collected numbers."""
         if self._dense is None:
             self._dense = np.zeros(self.shape)
         parts, self._parts = [list_entries(part) for _, part in self._parts], []
@@ -343,10 +340,10 @@ class MatrixSum:
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:
-    """Put ranges of rows, dense or sparse, one below the other.
+    """Concatenate ranges of rows, dense or sparse.
 
-    The matrix is an array if it is small, or an eighth of it is filled, and else sparse by rows (CSR): that depends on
-    nothing but the numbers in it.
+    The matrix is an array if it is small or an eighth of it is filled, else sparse by rows (CSR). This depends only on
+    its numbers.
     """
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)
@@ -360,7 +357,7 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def list_entries(matrix: Any) -> tuple[Places, Places, Array]:
-    """Return the rows and columns of what is not 0 in an array, or is there in a sparse matrix, and the numbers."""
+    """Return row, column and value of the nonzero entries of an array, or of the entries of a sparse matrix."""
     if isinstance(matrix, np.ndarray):
         row, column = np.nonzero(matrix)
         return row, column, matrix[row, column]

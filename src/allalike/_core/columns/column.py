@@ -1,4 +1,4 @@
-"""Column: one column of the answers as it came, ready to become codes or numbers."""
+"""Columns of the answers as they were read, with conversion to codes or numbers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     _Part = tuple["Column", npt.NDArray[np.int64]]
 
-_SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # so few values among so many rows are read once each
+_SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # columns with so few values among the first rows are factorized
 _OBJECT_BYTES = 1 << 9  # of a Python object, about
-_LOOK_ROWS = 1 << 13  # which show whether strings recur
-_CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with needless zeros
+_LOOK_ROWS = 1 << 13  # for deciding whether strings recur
+_CODE_PATTERN = re.compile(r"\s*[-+]?0[0-9]")  # with leading zeros
 
 
 class Column:
@@ -60,26 +60,26 @@ class Column:
         self.name = name
         self.text = text
         self.na = na
-        self.trimmed = False  # whether it is known that no string begins or ends with blanks
+        self.trimmed = False  # True if no string begins or ends with blanks
         self._source = data
         self._rows: npt.NDArray[np.int64] | None = None
         self._parsed: dict[Any, tuple[Codes, list[Any]]] = {}
 
     @classmethod
     def of_objects(cls, name: str, objects: list[Any]) -> Column:
-        """Make a column of Python objects; numbers and strings go to Arrow, other hashables stay as they are."""
+        """Make a column of Python objects; numbers and strings are converted to Arrow."""
         return cls(name, hold_objects(name, objects))
 
     @classmethod
     def of_codes(cls, name: str, codes: Codes, values: Values) -> Column:
-        """Make a column of known values, with the place of each row's value among them."""
+        """Make a column of values and the code of each row."""
         column = cls(name, values.data)
         vars(column)["factors"] = codes, values
         return column
 
     @cached_property
     def data(self) -> Any:
-        """The values as they came."""
+        """The values as they were read."""
         data = self._source() if callable(self._source) else self._source
         if isinstance(data, list):
             return data
@@ -98,7 +98,7 @@ class Column:
 
     @property
     def n_bytes(self) -> int:
-        """About how much memory the values take."""
+        """The approximate memory of the values in bytes."""
         return _OBJECT_BYTES * len(self.data) if self.form is None else int(self.data.nbytes)
 
     def tolist(self) -> list[Any]:
@@ -107,7 +107,7 @@ class Column:
 
     @classmethod
     def join(cls, parts: Sequence[Column]) -> Column:
-        """Put columns of the same form one below the other."""
+        """Concatenate columns of the same form."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -133,7 +133,7 @@ class Column:
 
     @cached_property
     def factors(self) -> tuple[Codes, Values]:
-        """The code of each row, and the distinct values in their order; what they came from is let go."""
+        """The code of each row, and the sorted distinct values; the original data are released."""
         if self.form is None:
             try:
                 factors = factorize_objects(self.data)
@@ -146,10 +146,10 @@ class Column:
         return factors
 
     def indistinct(self) -> InputError:
-        """Return the error for Python objects that have no hash, such as lists.
+        """Return the error for Python objects without a hash, such as lists.
 
         >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
-        The tasks cannot be compared: that in row 1 is ['x'], of type list. Write them as texts or numbers.
+        The tasks cannot be compared: row 1 has ['x'], of type list. Write them as texts or numbers.
         """
         row = 0
         with suppress(TypeError):
@@ -157,24 +157,24 @@ class Column:
                 row += 1
         value = self.data[row]
         return InputError(
-            f"The {self.name}s cannot be compared: that in row {self.row(row)} is {shorten(value)}, of type"
+            f"The {self.name}s cannot be compared: row {self.row(row)} has {shorten(value)}, of type"
             f" {type(value).__name__}. Write them as texts or numbers."
         )
 
     def parsed(
         self, parse: Callable[[Any], Any], parse_texts: Callable[[Any], list[Any]] | None = None
     ) -> tuple[Codes, list[Any]]:
-        """Parse every distinct value once; return the place of each row's value, and the parsed values.
+        """Parse every distinct value once; return the code of each row, and the parsed values.
 
-        An error names the row of the value. ``parse_texts`` may parse an Arrow array of texts at once; values for which
-        it returns None are parsed one by one.
+        An error names the row of the value. ``parse_texts`` can parse a whole Arrow array of texts; values for which it
+        returns None are parsed one by one.
 
         >>> Column.of_objects("label", ["a b", "c", "a b"]).parsed(str.split)
         (array([0, 1, 0], dtype=int32), [['a', 'b'], ['c']])
         """
         key = getattr(parse, "__qualname__", ""), repr(getattr(parse, "__self__", parse))  # a domain and its options
         if key not in self._parsed:
-            if "factors" not in vars(self) and self.form is None:  # perhaps not hashable
+            if "factors" not in vars(self) and self.form is None:  # may be unhashable
                 codes, values = np.arange(len(self.data), dtype=np.int32), Values(self.data)
             else:
                 codes, values = self.factors
@@ -192,7 +192,7 @@ class Column:
         except InputError as error:
             reason, options = error.args[0], error.options
         except UnicodeError:
-            reason = "it is no valid text"
+            reason = "it is not valid text"
         except RecursionError:
             reason = "it is nested too deeply"
         except ValueError as error:
@@ -202,18 +202,18 @@ class Column:
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
-        """The values as finite numbers; the first row that is none is named in an error."""
+        """The values as finite numbers; an error names the first row that is not one."""
         numbers = self._as_numbers
         if numbers is None:
             row, value = self.first_without_number()
-            remedy = "Correct it, or say that the labels are not numbers."
+            remedy = "Correct it, or choose another label type."
             reason = f"The {self.name} {shorten(value)} in row {row} is not a number."
             raise LabelError(f"{reason} {remedy}", domain="categorical")
         finite = np.isfinite(numbers)
         if not finite.all():
             row = int(np.argmin(finite))
             raise LabelError(
-                f"The {self.name} in row {self.row(row)} is {numbers[row]}, no finite number. Remove the row."
+                f"The {self.name} in row {self.row(row)} is {numbers[row]}, not a finite number. Remove the row."
             )
         return numbers
 
@@ -225,7 +225,7 @@ class Column:
             return None
 
     def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
-        """Read the values as numbers, and only the distinct ones if these are known."""
+        """Return the values as numbers, converting only the distinct ones if they are known."""
         if "factors" in vars(self) or (self.form is not None and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
             return Column(self.name, values.data)._cast_to_numbers()[codes]
@@ -237,11 +237,11 @@ class Column:
         return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
 
     def is_numeric(self) -> bool:
-        """Return whether every value is a number, or text that reads as one."""
+        """Return whether every value is a number, or text that can be read as one."""
         return self._as_numbers is not None and bool(np.isfinite(self._as_numbers).all())
 
     def looks_numeric(self) -> bool:
-        """Return whether every value is a number, or text written as one; ``"007"`` reads as a number, but is a code.
+        """Return whether every value is a number, or text written as one; ``"007"`` is a code and not a number.
 
         >>> [Column.of_objects("label", [text, "12"]).looks_numeric() for text in ("7", "007", "x")]
         [True, False, False]
@@ -254,19 +254,19 @@ class Column:
         return pa.types.is_integer(strings.type) or (not has_leading_zeros(strings) and self.is_numeric())
 
     def n_distinct(self, sample: int | None = None) -> int:
-        """Count the different values, of the first rows or of all."""
+        """Count the distinct values, of the first ``sample`` rows or of all rows."""
         if sample is None or "factors" in vars(self) or self.form is None:
             return len(self.factors[1])
         return len(call("unique", self.data.slice(0, sample)))
 
     def text_among_numbers(self) -> tuple[int, Any] | None:
-        """Return row and value of the first text where most of the different values are numbers."""
+        """Return row and value of the first text if at least half of the distinct values are numbers, else None."""
         values = self.factors[1].tolist()
         texts = sum(not reads_as_number(value) for value in values)
         return self.first_without_number() if 0 < texts <= len(values) / 2 else None
 
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Mark the rows without a value: null, NaN, an empty field of a text file, or a string that says so."""
+        """Mark the rows without a value: null, NaN, an empty field of a text file, or a word for a missing value."""
         if self.form is None:
             nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
             blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
@@ -291,7 +291,7 @@ class Column:
         return find_zeros(self.data)
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> Column:
-        """Return the column with these rows only; errors still name the rows of the original."""
+        """Return the column with only these rows; errors name the original rows."""
         data = self.data
         if isinstance(data, list):
             data = [value for value, stays in zip(data, rows, strict=True) if stays]
@@ -300,13 +300,13 @@ class Column:
         return self.replaced(data, np.flatnonzero(rows))
 
     def replaced(self, data: Any, rows: npt.NDArray[np.int64]) -> Column:
-        """Return a column of other values, of these rows; errors name them as this column would."""
+        """Return a column of other values for these rows; errors name the original rows."""
         column = Column(self.name, data, text=self.text, na=self.na)
         column._rows = rows if self._rows is None else self._rows[rows]
         return column
 
     def compacted(self) -> Column:
-        """Return the column with strings that recur as a dictionary, of which only the distinct ones are checked."""
+        """Return the column as a dictionary if its strings recur, so that each distinct one is checked once."""
         if self.form is None or not is_string(self.data.type):
             return self
         if len(call("unique", self.data.slice(0, _LOOK_ROWS))) > min(_LOOK_ROWS // 8, len(self.data) // 2):
@@ -316,33 +316,33 @@ class Column:
         return column
 
     def head(self, rows: int) -> Column:
-        """Return the first rows only."""
+        """Return only the first rows."""
         return self.part(0, rows)
 
     def part(self, start: int, stop: int) -> Column:
-        """Return the rows from one to before another."""
+        """Return the rows from ``start`` to before ``stop``."""
         return Column(self.name, self.data[start:stop], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
-        """Return the column with numbers for its rows, from 0, by which errors name them."""
+        """Return the column with row numbers, from 0, for use in errors."""
         other = copy(self)
         other._rows = rows
         return other
 
     def value(self, index: int) -> Any:
-        """Return one value as it came."""
+        """Return the original value of a row."""
         return self.data[index] if self.form is None else self.data[index].as_py()
 
     def row(self, index: int) -> int:
-        """Return the number of a row as the user counts them, from 1 and without a header."""
+        """Return the number of a row for the user: from 1, without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
     def first_unlike_number(self) -> tuple[int, Any]:
-        """Return row and value of the first that is not written as a number."""
+        """Return row and value of the first value that is not written as a number."""
         return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
 
     def first_without_number(self) -> tuple[int, Any]:
-        """Return row and value of the first that does not read as a number."""
+        """Return row and value of the first value that cannot be read as a number."""
         return self._first(lambda value: not reads_as_number(value))
 
     def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
@@ -354,7 +354,7 @@ class Column:
 
 
 class RecordColumn(Column):
-    """A column of records, given the column of each field; as a list, it holds a mapping for each row.
+    """A column of records, with a column for each field; as a list, it contains a mapping per row.
 
     >>> column = RecordColumn("label", {"x": Column.of_objects("label", [1, None]), "y": Column("label", ["a", None])})
     >>> column.data, column.missing()
@@ -368,18 +368,18 @@ class RecordColumn(Column):
 
     @property
     def kind(self) -> str:
-        """What the values are by type."""
+        """The type of the values: always object."""
         return "object"
 
     @cached_property
     def gaps(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Which rows are without each of the fields."""
+        """Masks of the rows without a value, by field."""
         return {name: column.missing() for name, column in self.fields.items()}
 
     def split(self, key: str, part: Callable[[int, Column], _Part]) -> list[_Part]:
-        """Return, for each field, what ``part`` makes of its number and its column without gaps, and the rows.
+        """Apply ``part`` to the number and the column without gaps of each field; return the results and the rows.
 
-        The result is kept, because columns let go of what they came from.
+        The result is cached, because columns release their data.
         """
         if key not in self._parts:
             parts = []
@@ -404,17 +404,17 @@ class RecordColumn(Column):
         return self._with({name: column.keep(rows) for name, column in self.fields.items()}, np.flatnonzero(rows))
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> RecordColumn:
-        """Return the column with numbers for its rows."""
+        """Return the column with row numbers."""
         column = self._with({name: column.numbered(rows) for name, column in self.fields.items()}, rows)
         column._rows = rows
         return column
 
     def head(self, rows: int) -> RecordColumn:
-        """Return the first rows only."""
+        """Return only the first rows."""
         return self._with({name: column.head(rows) for name, column in self.fields.items()}, np.arange(rows))
 
     def compacted(self) -> RecordColumn:
-        """Return the column as it is."""
+        """Return the column unchanged."""
         return self
 
     def _with(self, fields: dict[str, Column], rows: npt.NDArray[np.int64]) -> RecordColumn:
@@ -425,7 +425,7 @@ class RecordColumn(Column):
 
 
 def _join(fields: Mapping[str, Column]) -> list[dict[str, Any] | None]:
-    """Return a mapping for each row, of the fields that have a value."""
+    """Return a mapping per row of the fields that have a value."""
     n_rows = len(next(iter(fields.values())))
     records: list[dict[str, Any]] = [{} for _ in range(n_rows)]
     for name, column in fields.items():

@@ -1,9 +1,9 @@
-"""Factors: the distinct values of a column, in order, and the number of each row's value.
+"""Factors: the sorted distinct values of a column, and the code of each row.
 
-A dictionary of a million strings misses the cache on every row, so columns with many distinct values are grouped
-by sorting hashes instead, which is three to four times faster. A second hash distinguishes values that share the
-part of the first by which they were sorted: about 100 bits in all, so that among a hundred million different
-values the chance of a collision is below 1e-14.
+A dictionary of a million strings misses the cache on every row. Columns with many distinct values are therefore grouped
+by sorting hashes, which is three to four times faster. A second hash distinguishes values that share the sorted part of
+the first. Both have about 100 bits, so that the probability of a collision among a hundred million values is below
+1e-14.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
-_SAMPLE_ROWS = 1 << 16  # which show whether a column has many distinct values
-_MIN_VARIED_VALUES = 3 << 13  # among them; with fewer, a dictionary is faster than hashes
+_SAMPLE_ROWS = 1 << 16  # for deciding whether a column has many distinct values
+_MIN_VARIED_VALUES = 3 << 13  # distinct values in the sample from which hashes are faster than a dictionary
 _MIN_STRINGS_AS_NUMBERS = 1 << 13  # fewer strings are sorted as strings
 _SORT_KEY_BYTES = 16  # of a string that is sorted as numbers
 
 
 def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> tuple[Codes, Values]:
-    """Number the rows of an Arrow column by the order of their values.
+    """Return the codes of the rows of an Arrow column, and the sorted distinct values.
 
-    With ``text``, strings that all are whole numbers, written as Python writes them, are numbers: ``"10"`` comes
-    after ``"9"``, and ``"007"`` stays a string. Whether there are ``many`` values is found out unless it is known.
+    With ``text``, strings become numbers if all are whole numbers in Python's notation: ``"10"`` comes after ``"9"``,
+    and ``"007"`` stays a string. ``many`` states whether there are many values; by default a sample decides.
 
     >>> import pyarrow as pa
     >>> codes, values = factorize(pa.chunked_array([["b", "a"], ["b"]]))
@@ -49,13 +49,13 @@ def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> t
 
 
 def distinct(column: Any) -> tuple[Codes, Values]:
-    """Number the rows of an Arrow column by their values, in whatever order."""
+    """Return the codes of the rows of an Arrow column, and the distinct values in any order."""
     rows, code, values = _groups(column, None)
     return _put_back(code, rows), values
 
 
 def factorize_objects(objects: list[Any]) -> tuple[Codes, Values]:
-    """Number Python objects by their natural order, or by their representation where they have none.
+    """Return the codes of Python objects, and the distinct ones, sorted naturally or else by representation.
 
     >>> codes, values = factorize_objects([("b", 1), ("a", 2), ("b", 1)])
     >>> codes, values.tolist()
@@ -68,7 +68,7 @@ def factorize_objects(objects: list[Any]) -> tuple[Codes, Values]:
 
 
 def unite(parts: Sequence[Values]) -> tuple[Codes, Values]:
-    """Return the different values of several parts in order, and the place of each value of each part among them.
+    """Return the sorted distinct values of several parts, and the code of each value of each part.
 
     >>> codes, values = unite([Values(["b", "c"]), Values(["a", "b"])])
     >>> codes, values.tolist()
@@ -81,11 +81,11 @@ def unite(parts: Sequence[Values]) -> tuple[Codes, Values]:
 
 
 def order_of(values: Values) -> npt.NDArray[Any]:
-    """Return the places of values in their natural order, or in that of their representations where they have none."""
+    """Return the indices that sort values naturally, or by representation if they cannot be compared."""
     if not isinstance(values.data, list):
         return _order(values.data)
     keys = values.data
-    if any(isinstance(value, frozenset | tuple) for value in keys):  # sets are "smaller" than those they are part of
+    if any(isinstance(value, frozenset | tuple) for value in keys):  # sets are compared by inclusion
         keys = [write(value) if _holds_sets(value) else value for value in keys]
     try:
         return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
@@ -98,7 +98,7 @@ def _holds_sets(value: Any) -> bool:
 
 
 def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
-    """Return the place of each value among all in order, and all in order; with ``text`` as `factorize` does."""
+    """Return the rank of each value, and the sorted values; ``text`` is as in `factorize`."""
     if text and is_each(values.data, "^(0|-?[1-9][0-9]{0,17})$"):
         values = Values(cast(values.data, pa.int64()))
     order = order_of(values)
@@ -108,10 +108,10 @@ def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
 
 
 def group_by_hash(hashes: Hashes, checks: Hashes) -> tuple[Rows, Codes, Rows]:
-    """Sort rows by hash: return the rows in this order, their groups, and each group's first row.
+    """Group rows by hash; return the rows in sorted order, their groups, and each group's first row.
 
-    One sort is enough, because the number of a row takes the place of the lower bits of its hash. The second hash
-    distinguishes values that share only the upper bits.
+    One sort is enough, because the row number replaces the lower bits of each hash. The second hash distinguishes
+    values that share only the upper bits.
     """
     bits = np.uint64(max(len(hashes) - 1, 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
@@ -134,7 +134,7 @@ def group_by_hash(hashes: Hashes, checks: Hashes) -> tuple[Rows, Codes, Rows]:
 
 
 def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Mark where a value is not that before it."""
+    """Mark the values that differ from the previous one."""
     begins = np.empty(len(values), np.bool_)
     begins[:1] = True
     np.not_equal(values[1:], values[:-1], out=begins[1:])
@@ -142,15 +142,15 @@ def _changes(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _groups(column: Any, many: bool | None) -> tuple[Rows | None, Codes, Values]:
-    """Return rows in some order, unless they are in their own, the number of each one's value, and the values."""
+    """Return the rows in a new order (None if unchanged), their codes, and the distinct values."""
     kind = column.type
     if pa.types.is_floating(kind):
-        column = pc.add(column, pa.scalar(0.0, kind))  # so that there is one zero
+        column = pc.add(column, pa.scalar(0.0, kind))  # turns -0.0 into 0.0
     if (is_string(kind) or pa.types.is_integer(kind)) and (_has_many(column) if many is None else many):
         rows, code, first = _group_rows(column)
         if column.nbytes > 1 << 30 and is_string(kind):
             column = column.cast(pa.large_string() if is_text(kind) else pa.large_binary())
-        whole = column.combine_chunks()  # because rows are taken from many chunks slowly
+        whole = column.combine_chunks()  # taking rows from many chunks is slow
         return rows, code, Values(whole.take(arrow_of(first)))
     coded = column if pa.types.is_dictionary(kind) else call("dictionary_encode", column)
     coded = coded.unify_dictionaries()
@@ -167,7 +167,7 @@ def _has_many(column: Any) -> bool:
 
 def _group_rows(column: Any) -> tuple[Rows, Codes, Rows]:
     if not is_string(column.type):
-        hashes = mix(numpy_of(column).astype(np.int64).view(np.uint64))  # one to one: needs no second hash
+        hashes = mix(numpy_of(column).astype(np.int64).view(np.uint64))  # one to one: no second hash needed
         return group_by_hash(hashes, hashes)
     hashes, checks = np.empty(len(column), np.uint64), np.empty(len(column), np.uint64)
     start = 0
@@ -188,7 +188,7 @@ def _put_back(codes: Codes, rows: Rows | None) -> Codes:
 
 
 def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
-    """Remove the values that do not occur; if all do, they are the same object as before.
+    """Remove the values that do not occur; if all occur, return the same object.
 
     >>> codes, values = only_used(np.array([2, 0]), Values(["a", "b", "c"]))
     >>> codes, values.tolist()
@@ -203,7 +203,7 @@ def only_used(codes: Codes, values: Values) -> tuple[Codes, Values]:
 
 
 def _order(array: Any) -> npt.NDArray[Any]:
-    """Sort an Arrow array; many short strings by their bytes as numbers, without the prefix that all share."""
+    """Sort an Arrow array; many short strings are sorted as numbers, without their common prefix."""
     if len(array) > _MIN_STRINGS_AS_NUMBERS and is_string(array.type):
         data, ends = string_bytes(array)
         lengths = np.diff(ends)

@@ -1,4 +1,4 @@
-"""Hash ids and labels: the same 64 bits for the same value, on every machine and in every run.
+"""Hashes of ids and labels: the same 64 bits for the same value, on every machine and in every run.
 
 Rows are grouped by sorting hashes instead of strings, and ties are broken by a hash of seed, task and label. Strings
 are hashed straight from Arrow's buffers, eight bytes at a time, for thousands of strings at once.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Hashes = npt.NDArray[np.uint64]
-_STRINGS_PER_PIECE = 1 << 15  # hashed together: their words stay in the cache
+_STRINGS_PER_PIECE = 1 << 15  # hashed together, so that their words stay in the cache
 _MAX_PIECE_STRING_BYTES = 256  # a longer string is hashed alone
 _LOW_BYTE_MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _FIRST_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -30,7 +30,7 @@ _HALF_WORD_BITS = np.uint64(32)
 
 
 def mix(bits: Hashes) -> Hashes:
-    """Scatter 64-bit numbers, one to one (the finaliser of Stafford's variant 13 of MurmurHash3).
+    """Hash 64-bit numbers one to one (Stafford's variant 13 of the MurmurHash3 finaliser).
 
     >>> [hex(h) for h in mix(np.array([1, 2], dtype=np.uint64))]
     ['0x5692161d100b05e5', '0xdbd238973a2b148a']
@@ -44,7 +44,7 @@ def mix(bits: Hashes) -> Hashes:
 
 
 def hash_bytes(value: bytes) -> int:
-    """Hash one string of bytes."""
+    """Hash a byte string."""
     return int.from_bytes(hashlib.blake2b(value, digest_size=8).digest(), "little")
 
 
@@ -58,7 +58,7 @@ def hash_objects(values: Iterable[object]) -> Hashes:
 
 
 def write(value: object) -> str:
-    """Write a value as Python does, but equal ones alike: whole numbers of any type, moments, and sets in order.
+    """Format a value like `repr`, but equally for equal values: numbers of any type, times, and sorted sets.
 
     >>> write(("a", 8.0, frozenset([2, 1]))), write(Decimal("1.10"))
     ("('a', 8, {1, 2})", "Decimal('1.1')")
@@ -69,7 +69,7 @@ def write(value: object) -> str:
         return f"({', '.join(map(write, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, frozenset | set):
         return f"{{{', '.join(sorted(map(write, value)))}}}"
-    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):  # as long floats are
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):  # as for long floats
         return write(value.item())
     if isinstance(value, numbers.Number):
         return _write_number(value)
@@ -83,7 +83,7 @@ def _write_number(value: Any) -> str:
         try:
             if plain(value) == value:
                 return repr(plain(value))
-        except (TypeError, ValueError, OverflowError):  # complex numbers, NaN, infinity
+        except (TypeError, ValueError, OverflowError):  # for complex numbers, NaN, infinity
             continue
     return repr(value.normalize() if isinstance(value, Decimal) else value)
 
@@ -99,7 +99,7 @@ def hash_strings(array: Any) -> tuple[Hashes, Hashes]:
 
 
 def string_bytes(array: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """View the bytes of an Arrow array of strings, and where each string begins and the last one ends.
+    """Return the bytes of an Arrow array of strings, and the bounds of the strings.
 
     >>> import pyarrow as pa
     >>> data, ends = string_bytes(pa.array(["ab", "c"]))
@@ -116,7 +116,7 @@ def string_bytes(array: Any) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int6
 def string_words(
     data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], skip: int = 0, most: int = _MAX_PIECE_STRING_BYTES
 ) -> Iterator[Hashes]:
-    """Yield the strings' bytes, eight at a time, as little-endian numbers padded with zeros."""
+    """Yield the bytes of all strings, eight at a time, as little-endian numbers padded with zeros."""
     begin, size = int(ends[0]), int(ends[-1] - ends[0])
     padded = np.zeros(size + 8, np.uint8)
     padded[:size] = data[begin : begin + size]
@@ -150,38 +150,38 @@ def _hash_piece(data: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> tup
     return first, second
 
 
-# Functions of Arrow by name. The methods of arrays import `pyarrow.compute`, which makes 300 functions with their
-# documentation and takes longer than reading a small table.
+# Arrow functions by name. The methods of arrays import `pyarrow.compute`, which generates 300 documented functions and
+# takes longer than reading a small table.
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Call a function without options."""
+    """Call an Arrow function without options."""
     from pyarrow._compute import call_function
 
     return call_function(name, list(arguments))
 
 
 def cast(data: Any, kind: Any, *, safe: bool = True) -> Any:
-    """Return an array as one of another type; if it is not safe, what does not fit is rounded or cut."""
+    """Convert an array to another type; values that do not fit are an error if ``safe``, else rounded or truncated."""
     from pyarrow._compute import CastOptions, call_function
 
     return call_function("cast", [data], CastOptions.safe(kind) if safe else CastOptions.unsafe(kind))
 
 
 def is_each(data: Any, pattern: str) -> bool:
-    """Return whether a regular expression is found in each text."""
+    """Return whether every text matches a regular expression."""
     from pyarrow._compute import MatchSubstringOptions, call_function
 
     found = call_function("match_substring_regex", [data], MatchSubstringOptions(pattern))
     return bool(call_function("all", [found]).as_py())
 
 
-# Plain columns. Arrow has more types than its functions work with: views, runs, unions, short floats, extensions by
-# others. Some of their values do not exist in Python, such as times after the year 9999.
+# Plain columns. Arrow has types that its functions do not support, such as views, runs, unions, short floats and
+# extensions. Some of their values do not exist in Python, such as times after the year 9999.
 
 
 def make_plain(column: Any) -> Any:
-    """Return a chunked column with a type that Arrow's functions know, or as a list of Python objects.
+    """Convert a chunked column to a type that Arrow's functions support, or to a list of Python objects.
 
     >>> import pyarrow as pa
     >>> make_plain(pa.chunked_array([pa.array(["x"], pa.string_view())])).type
@@ -222,7 +222,7 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _make_plain_dictionary(column: Any) -> Any:
-    """Return a dictionary of plain values, each of which is there once; written out, it might fill the memory."""
+    """Return a dictionary of distinct plain values; without a dictionary, the column might fill the memory."""
     empty = make_plain(pa.chunked_array([], column.type.value_type))
     if isinstance(empty, list):
         return column.to_pylist()
@@ -240,15 +240,15 @@ def _make_plain_dictionary(column: Any) -> Any:
 
 
 def find_unreadable(column: Any) -> int | None:
-    """Return the place of the first value that Python cannot represent.
+    """Return the index of the first value that Python cannot represent, or None.
 
-    These are times beyond the year 9999 or in an unknown zone, and records that have a name twice.
+    These are times beyond the year 9999 or in an unknown zone, and records with a repeated name.
     """
     kind, within = column.type, list(_types(column.type))
     checked = column
     if not any(map(pa.types.is_temporal, within)):
         checked = column.slice(0, 1 if any(map(pa.types.is_struct, within)) else 0)
-    elif pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # the first and the last are enough
+    elif pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # minimum and maximum are enough
         numbers = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
         checked = pa.chunked_array([pc.min_max(numbers).values()], numbers.type).cast(kind)
     if _is_readable(checked):
@@ -257,7 +257,7 @@ def find_unreadable(column: Any) -> int | None:
 
 
 def _is_readable(value: Any) -> bool:
-    """Return whether a value of Arrow, or a column of them, exists in Python."""
+    """Return whether an Arrow value, or every value of a column, exists in Python."""
     try:
         value.as_py() if hasattr(value, "as_py") else value.to_pylist()
     except (ValueError, OverflowError, LookupError, OSError, pa.ArrowException):
@@ -266,7 +266,7 @@ def _is_readable(value: Any) -> bool:
 
 
 def _types(kind: Any) -> Iterator[Any]:
-    """Yield a type, and all types within it."""
+    """Yield a type and all types nested in it."""
     yield kind
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         yield from _types(kind.value_type)

@@ -1,4 +1,4 @@
-"""Matches: which values of one source are those of another, where each writes them in its own way."""
+"""Matching of values between sources that write them differently."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_WHOLE = float(1 << 53)
 
 
 def write_plainly(value: Any) -> str:
-    """Write a value so that 1, 1.0, "1" and " 1.0" are the same, and True and "true"; leading zeros stay.
+    """Format a value so that 1, 1.0, "1" and " 1.0" are equal, as are True and "true"; leading zeros are kept.
 
     >>> [write_plainly(value) for value in (1, 1.0, " 1.0", "007", True, "TRUE", 1.5, "cat ")]
     ['1', '1', '1', '007', 'true', 'true', '1.5', 'cat']
@@ -34,9 +34,9 @@ def write_plainly(value: Any) -> str:
 
 
 def find_places(wanted: Values, known: Values) -> Places:
-    """Return the place of each wanted value among the known ones, or -1.
+    """Return the index of each wanted value among the known ones, or -1.
 
-    A value that is not among them as it came is looked up by its plain text, unless several share this text.
+    A value without an exact match is looked up by its plain text, unless several known values share this text.
 
     >>> find_places(Values(["8", " 7.0", "9", "07"]), Values([7, 8]))
     array([ 1,  0, -1, -1])
@@ -55,7 +55,7 @@ def find_places(wanted: Values, known: Values) -> Places:
 
 
 def _find_same(wanted: Values, known: Values) -> Places:
-    """Look up values as they came; among Python objects, True is not 1, though Python says so."""
+    """Look up exact values; among Python objects, True does not match 1, unlike in Python."""
     if isinstance(wanted.data, list) or isinstance(known.data, list):
         place = {(isinstance(value, bool), value): number for number, value in enumerate(known.tolist())}
         return np.array([place.get((isinstance(value, bool), value), -1) for value in wanted.tolist()], np.int64)
@@ -75,7 +75,7 @@ def _look_up(wanted: Any, known: Any) -> Places:
 
 
 def _plain_texts(values: Values) -> Any:
-    """Write values as `write_plainly` does, but all at once if Arrow can."""
+    """Format values like `write_plainly`, but with Arrow if possible."""
     data, texts = values.data, pa.large_string()
     kind = None if isinstance(data, list) else data.type
     if kind is not None and pa.types.is_integer(kind):
@@ -93,7 +93,7 @@ def _plain_texts(values: Values) -> Any:
 
 
 def cast_like(ids: Values, known: Values, what: str) -> Values:
-    """Return ids in the type of those that are known: among texts, whole numbers are texts.
+    """Convert ids to the type of the known ones: among texts, whole numbers become texts.
 
     >>> import pyarrow as pa
     >>> cast_like(Values(pa.array([7, 8])), Values(pa.array(["7", "x"])), "tasks").tolist()
@@ -113,6 +113,6 @@ def cast_like(ids: Values, known: Values, what: str) -> Values:
                 return ids
     kinds = [type(each[0]).__name__ if isinstance(each.data, list) else each.data.type for each in (ids, known)]
     raise InputError(
-        f"The {what} of the new answers are of another type than those so far: {ids[0]!r} is {kinds[0]},"
+        f"The {what} of the new answers have a different type from those so far: {ids[0]!r} is {kinds[0]},"
         f" {known[0]!r} is {kinds[1]}. Give all of them the same type, or run it again on all answers."
     )

@@ -1,4 +1,4 @@
-"""Values: ids or labels as they came, in Arrow where Arrow can hold them and otherwise as Python objects."""
+"""Values: distinct ids or labels, stored in Arrow if possible and otherwise as Python objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def numpy_of(array: Any) -> npt.NDArray[Any]:
-    """View an Arrow array of numbers without nulls, or its chunks, as numpy (its own way imports pandas)."""
+    """Return an Arrow array of numbers without nulls, chunked or not, as numpy (`to_numpy` imports pandas)."""
     if isinstance(array, pa.ChunkedArray):
         chunks = [numpy_of(chunk) for chunk in array.chunks] or [np.empty(0, array.type.to_pandas_dtype())]
         return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
@@ -30,7 +30,7 @@ def numpy_of(array: Any) -> npt.NDArray[Any]:
 
 
 def arrow_of(array: npt.NDArray[Any]) -> pa.Array:
-    """Turn a numpy array of numbers into Arrow, with null for NaN (Arrow's own way imports pandas).
+    """Convert a numpy array of numbers to Arrow, with null for NaN (`pa.array` imports pandas).
 
     >>> arrow_of(np.array([True, False])).to_pylist(), arrow_of(np.array([0.5, np.nan])).to_pylist()
     ([True, False], [0.5, None])
@@ -48,13 +48,13 @@ def arrow_of(array: npt.NDArray[Any]) -> pa.Array:
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type holds text or bytes of any length."""
+    """Return whether an Arrow type is text or bytes of any length."""
     types = pa.types
     return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type holds text of any length."""
+    """Return whether an Arrow type is text of any length."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -73,7 +73,7 @@ def take_rows(column: Any, order: npt.NDArray[np.int64]) -> Any:
 
 
 class Values:
-    """Distinct ids or labels in their order.
+    """Distinct ids or labels in order.
 
     >>> import pyarrow as pa
     >>> names = Values(pa.array(["ada", "bob"]))
@@ -97,13 +97,13 @@ class Values:
         return list(self.data) if isinstance(self.data, list) else self.data.to_pylist()
 
     def take(self, indices: npt.NDArray[Any]) -> Values:
-        """Return the values at these places, in this order."""
+        """Return the values with these indices, in this order."""
         if isinstance(self.data, list):
             return Values([self.data[index] for index in indices], self._text)
         return Values(call("take", self.data, arrow_of(indices)))
 
     def without(self, missing: Mask) -> Values:
-        """Return the values with nothing at some places."""
+        """Return the values with None or null where ``missing`` is true."""
         if isinstance(self.data, list):
             return Values([None if gone else v for v, gone in zip(self.data, missing, strict=True)], self._text)
         return Values(call("if_else", arrow_of(missing), pa.scalar(None, self.data.type), self.data))
@@ -120,12 +120,12 @@ class Values:
         return cls(pa.concat_arrays([part.data.cast(common) for part in parts]))
 
     def widened(self) -> Values:
-        """Return whole numbers of any width as 64-bit ones; leave other values alone."""
+        """Return whole numbers of any width as 64-bit numbers, and other values unchanged."""
         whole = not isinstance(self.data, list) and pa.types.is_integer(self.data.type)
         return Values(self.data.cast(pa.int64())) if whole else self
 
     def arrow(self) -> pa.Array:
-        """Return the values as Arrow, to be written; Python objects that Arrow cannot hold as their text."""
+        """Return the values as Arrow for writing; Python objects become text."""
         if not isinstance(self.data, list):
             return self.data
         return pa.array([None if value is None else self._text(value) for value in self.data], pa.string())
@@ -138,7 +138,7 @@ class Values:
         return series
 
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """Hash each value, the same everywhere and always."""
+        """Hash each value, equally on every machine and in every run."""
         if not isinstance(self.data, list):
             if is_string(self.data.type):
                 return hash_strings(self.data)[0]
@@ -159,17 +159,17 @@ def table_of(columns: Mapping[str, Values | npt.NDArray[Any]]) -> pa.Table:
 
 
 def text_column(texts: list[str]) -> Values:
-    """Return texts as a column, from their bytes (Arrow's own way imports pandas)."""
+    """Return texts as a column (`pa.array` imports pandas)."""
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
     return Values(pa.LargeStringArray.from_buffers(len(parts), pa.py_buffer(ends), pa.py_buffer(b"".join(parts))))
 
 
-# Checks of strings. Of a dictionary, only the distinct values are checked. Of other columns, first and last bytes rule
-# out nearly all strings, so that ten million are checked in a tenth of a second.
+# Checks of strings. For a dictionary, only the distinct values are checked. For other columns, first and last bytes
+# exclude nearly all strings, so that ten million are checked in a tenth of a second.
 
-_CODE = r"^\s*[-+]?0[0-9]"  # with needless zeros
-_MAY_BE_BLANK = np.zeros(256, np.bool_)  # as the first or last byte; beyond ASCII there are other blanks
+_CODE = r"^\s*[-+]?0[0-9]"  # with leading zeros
+_MAY_BE_BLANK = np.zeros(256, np.bool_)  # by first or last byte; there are also blanks outside ASCII
 _MAY_BE_BLANK[[*b" \t\n\v\f\r\x1c\x1d\x1e\x1f", *range(128, 256)]] = True
 
 
@@ -227,7 +227,7 @@ def has_blank_edges(column: Any) -> bool:
 
 
 def has_leading_zeros(column: Any) -> bool:
-    """Return whether a string of a chunked Arrow column has a needless zero, as codes have and numbers have not.
+    """Return whether a string of a chunked Arrow column has leading zeros, as in codes.
 
     >>> import pyarrow as pa
     >>> has_leading_zeros(pa.chunked_array([["12", "007"]])), has_leading_zeros(pa.chunked_array([["0", "0.7", "10"]]))
@@ -244,7 +244,7 @@ def has_leading_zeros(column: Any) -> bool:
 
 
 def _check_strings(column: Any, mark: Callable[[Any], Mask]) -> Mask:
-    """Mark rows by their strings; other values are not marked."""
+    """Mark rows by their strings; rows of other types are not marked."""
     parts = [np.empty(0, np.bool_)]
     if pa.types.is_dictionary(column.type):
         for chunk in column.chunks:
@@ -259,28 +259,28 @@ def _check_strings(column: Any, mark: Callable[[Any], Mask]) -> Mask:
 
 
 def _distinct(column: Any) -> list[Any]:
-    """Return arrays with all strings of a column, and of dictionaries with the distinct ones only."""
+    """Return arrays with all strings of a column, and for dictionaries only the distinct strings."""
     coded = pa.types.is_dictionary(column.type)
     arrays = [chunk.dictionary if coded else chunk for chunk in column.chunks]
     return [array for array in arrays if len(array)]
 
 
 def _first_bytes(strings: Any, *, at_end: bool = False) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the first or last byte of each string, and any byte of an empty one; and the lengths."""
+    """Return the first or last byte of each string (any byte for an empty one), and the lengths."""
     data, ends = string_bytes(strings)
     data = data if len(data) else np.zeros(1, np.uint8)
     return data.take(ends[1:] - 1 if at_end else ends[:-1], mode="clip"), np.diff(ends)
 
 
-# Python objects as ids and labels, held in Arrow where Arrow can hold them.
+# Python objects as ids and labels, converted to Arrow if possible.
 
 _ARROW_TYPES = (str, int, float, bool, bytes)
 _NOTHING = ("NAType", "NaTType")  # of pandas
-_MAX_BITS = 13_000  # of whole numbers, which are about 4,000 digits
+_MAX_BITS = 13_000  # of a whole number, about 4,000 digits
 
 
 def hold_objects(name: str, objects: list[Any]) -> Any:
-    """Return objects of one type as an Arrow column, or as a list if Arrow cannot hold them.
+    """Return objects of one type as an Arrow column, or as a list if Arrow has no type for them.
 
     >>> hold_objects("worker", ["ada", "bob"]).type, hold_objects("task", [(1, 2)])
     (DataType(string), [(1, 2)])
@@ -304,20 +304,22 @@ def hold_objects(name: str, objects: list[Any]) -> Any:
     try:
         array = pa.array(objects, from_pandas=True)
         if bytes in kinds:
-            array.cast(pa.string())  # which is how it will be written
+            array.cast(pa.string())  # as it will be written
         return pa.chunked_array([array])
     except OverflowError:  # whole numbers beyond 64 bits
         row = next((row for row, value in enumerate(objects) if value and value.bit_length() > _MAX_BITS), None)
-        if row is not None:  # which Python does not write
-            raise InputError(f"The {name} in row {row + 1} has more than 4,000 digits. Write it as a text.") from None
+        if row is not None:  # Python does not print longer numbers
+            raise InputError(f"The {name} in row {row + 1} has more than 4,000 digits. Write it as text.") from None
         return objects
     except (UnicodeEncodeError, pa.ArrowInvalid):
         row = next(row for row, value in enumerate(objects) if not _is_unicode(value))
-        raise InputError(f"The {name} {shorten(objects[row])} in row {row + 1} is no valid text. Correct it.") from None
+        raise InputError(
+            f"The {name} {shorten(objects[row])} in row {row + 1} is not valid text. Correct it."
+        ) from None
 
 
 def plain_values(objects: list[Any], name: str = "value") -> list[Any]:
-    """Return numbers and moments of numpy as those of Python, and None for what means that there is no value.
+    """Convert numpy numbers and times to Python, and missing values to None.
 
     >>> plain_values([np.int8(1), float("nan"), Decimal("NaN"), "x"])
     [1, None, None, 'x']
@@ -333,18 +335,18 @@ def plain_values(objects: list[Any], name: str = "value") -> list[Any]:
 
 
 def _plain_of(value: np.generic, name: str, row: int) -> Any:
-    if isinstance(value, np.longdouble | np.clongdouble):  # which Python does not have
+    if isinstance(value, np.longdouble | np.clongdouble):  # no Python types
         return complex(value) if isinstance(value, np.clongdouble) else float(value)
     plain = value.item()
-    if isinstance(value, np.datetime64) and isinstance(plain, int):  # nanoseconds, which Python does not have
+    if isinstance(value, np.datetime64) and isinstance(plain, int):  # nanoseconds, unknown to Python
         plain = value.astype("datetime64[us]").item()
         if isinstance(plain, int):
-            raise InputError(f"The {name} in row {row} is {value}, beyond the years 1 to 9999. Write it as a text.")
+            raise InputError(f"The {name} in row {row} is {value}, outside the years 1 to 9999. Write it as text.")
     return plain
 
 
 def is_nothing(value: Any) -> bool:
-    """Return whether a value means that there is none: None, NaN, or the missing values of pandas."""
+    """Return whether a value is missing: None, NaN, or a missing value of pandas."""
     if isinstance(value, float | Decimal):
         return math.isnan(value) if isinstance(value, float) else value.is_nan()
     return value is None or type(value).__name__ in _NOTHING
@@ -359,7 +361,7 @@ def _is_unicode(value: str | bytes | None) -> bool:
 
 
 def as_float(value: Any) -> float:
-    """Return the nearest float; numbers beyond all floats are infinite.
+    """Return the nearest float, infinite for numbers beyond the range of floats.
 
     >>> as_float(2**70), as_float(-(10**400))
     (1.1805916207174113e+21, -inf)
@@ -371,18 +373,18 @@ def as_float(value: Any) -> float:
 
 
 def shorten(value: Any) -> str:
-    """Show a value in a message."""
+    """Format a value for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text):,} characters)"
 
 
 def reads_as_number(value: Any) -> bool:
-    """Return whether a value is a finite number, or text that reads as one.
+    """Return whether a value is a finite number, or text that can be read as one.
 
     >>> reads_as_number(" 1.5"), reads_as_number("1_000"), reads_as_number("nan")
     (True, False, False)
     """
-    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # which only Python reads
+    if isinstance(value, str) and ("_" in value or not value.strip().isascii()):  # read by Python only
         return False
     try:
         return math.isfinite(float(value))

@@ -1,4 +1,4 @@
-"""Addresses of remote files and databases, whose passwords and tokens are not shown."""
+"""Addresses of remote files and databases, printed without passwords and tokens."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fro
 _FILES = ("sqlite", "duckdb")  # databases that are files
 _EXTRAS = {"http": "web", "https": "web", "hf": "huggingface", **dict.fromkeys(STORES, "cloud")}
 _ENDINGS = {".duckdb": "duckdb", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
-_MOST_REASON = 300  # characters of what a server says
+_MOST_REASON = 300  # characters of a server's message
 
 
 class Address(str):
-    """The address of a remote file or a database, which is printed without its password or token.
+    """The address of a remote file or a database, printed without its password or token.
 
-    ``file`` is the path of a database that is a file. What was fetched is ``held``, in the temporary folder ``place``.
+    ``file`` is the path of a file database. Fetched files are listed in ``held``, in the temporary folder ``place``.
 
     >>> address = Address("postgresql://ada:secret@host/crowd?password=secret")
     >>> print(address, [address], address.startswith("postgresql://ada:secret"))
@@ -54,7 +54,7 @@ class Address(str):
         return repr(self._shown)
 
     def scrub(self, text: str) -> str:
-        """Return the message of another program without the secrets of this address.
+        """Remove the secrets of this address from another program's message.
 
         >>> Address("https://host/a.csv?sig=abc").scrub("GET https://host/a.csv?sig=abc&x=abc failed: abc")
         'GET https://host/a.csv?***&x=*** failed: ***'
@@ -68,7 +68,7 @@ class Address(str):
 
 @contextmanager
 def reaching(address: Address) -> Iterator[None]:
-    """Turn the errors of a connection into one line without secrets.
+    """Convert connection errors to one line without secrets.
 
     >>> with reaching(Address("s3://bucket/a.csv")):
     ...     raise ValueError("no bucket")
@@ -83,19 +83,19 @@ def reaching(address: Address) -> Iterator[None]:
         extra = "sql" if address.is_database else _EXTRAS.get(address.scheme)
         how = f"Install it with: pip install 'allalike[{extra}]'" if extra else str(error).rstrip(".")
         raise UnsupportedError(f"{address} needs a package. {how}.") from None
-    except Exception as error:  # each package has errors of its own, with secrets in what led to them
-        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error  # as fsspec has it of the web
+    except Exception as error:  # each package has its own errors, whose causes may contain secrets
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error  # fsspec's error for web addresses
         if cause is None or isinstance(cause, FileNotFoundError):
             raise InputError(f"There is no {address}.") from None
         lines = [line.strip() for line in address.scrub(str(cause)).splitlines() if line.strip()]
         reason = next(iter(lines), type(cause).__name__)[:_MOST_REASON].rstrip(". ")
-        cast = ". Columns have one type here: give a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
-        verb = "says" if address.is_database else "cannot be reached"
+        cast = ". A column must have one type: use a query with CAST(... AS TEXT)" if "Type mismatch" in reason else ""
+        verb = "reports" if address.is_database else "cannot be reached"
         raise InputError(f"{address} {verb}: {reason}{cast}.") from None
 
 
 def find_address(name: str | os.PathLike[str]) -> Address | None:
-    """Return an address, also by the path of a database; None for other files of this machine.
+    """Return the address of a remote file or a database, also for a database's path; None for other local files.
 
     >>> find_address("crowd.duckdb"), find_address("s3://bucket/a.csv"), find_address("postgresql://ada:secret@host/b")
     ('crowd.duckdb', 's3://bucket/a.csv', 'postgresql://ada@host/b')
@@ -111,14 +111,14 @@ def find_address(name: str | os.PathLike[str]) -> Address | None:
 
 
 def find_folder(name: str | os.PathLike[str]) -> Path:
-    """Return the folder of a saved result, and refuse an address."""
+    """Return the folder of a saved result, or raise an error for an address."""
     if (address := find_address(name)) is not None:
-        raise UnsupportedError(f"{address} is no folder. A result is loaded from a folder of this machine.")
+        raise UnsupportedError(f"{address} is not a local folder. Copy the result to this machine and load it there.")
     return Path(name)
 
 
 def hide_in_word(word: str) -> str:
-    """Return a word of a command without the secrets of an address in it.
+    """Remove the secrets of an address from a word of a command.
 
     >>> hide_in_word("--gold=https://host/a.csv?sig=abc"), hide_in_word("answers.csv")
     ('--gold=https://host/a.csv?***', 'answers.csv')

@@ -1,10 +1,10 @@
-"""Files: atomic writes, temporary folders, bounded archives, signals; and outputs, which are files written together.
+"""Files: atomic writes, temporary folders, bounded archives, signals, and outputs of several files.
 
-Files are written into a folder together, without replacing inputs or files of others, and without following links.
+An output never replaces inputs or other programs' files, and never follows links.
 
-A folder of our own is written beside its place and exchanged with it in one step. In a folder that also holds other
-files, ours are replaced one by one, and a list of them (`UNFINISHED`) stays in the folder until the last one is in
-place. Until then the result is reported as incomplete; the next run replaces it.
+A folder that contains only our files is written beside the old one and exchanged with it in one step. In a folder with
+other files, ours are replaced one by one, and a list of them (`UNFINISHED`) stays there until the last one is in place.
+Until then the result is reported as incomplete, and the next run replaces it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _signals_handled(names: Iterable[str], handle: Callable[[int], None]) -> Iterator[None]:
-    """Let a function handle signals, as far as the system has them; those that are ignored stay ignored."""
-    main = threading.current_thread() is threading.main_thread()  # signals raise nothing in others
+    """Handle the signals that exist on this system with a function; ignored ones stay ignored."""
+    main = threading.current_thread() is threading.main_thread()  # others get no signals
     numbers = [getattr(signal, name) for name in names if main and hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
-    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]  # None: set by C
+    heard = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]  # None if set in C
     try:
         for number in heard:
             signal.signal(number, lambda number, _: handle(number))
@@ -58,7 +58,7 @@ def _signals_handled(names: Iterable[str], handle: Callable[[int], None]) -> Ite
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Let SIGINT and SIGTERM take effect only at the end; those that are ignored stay ignored."""
+    """Defer SIGINT and SIGTERM until the end; ignored ones stay ignored."""
     came: list[int] = []
     try:
         with _signals_handled(("SIGINT", "SIGTERM"), came.append):
@@ -70,7 +70,7 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def ending_asked() -> Iterator[threading.Event]:
-    """Yield an event that is set by SIGINT, SIGTERM and SIGHUP; those that are ignored stay ignored.
+    """Yield an event that is set by SIGINT, SIGTERM and SIGHUP; ignored ones stay ignored.
 
     >>> with ending_asked() as asked:
     ...     signal.raise_signal(signal.SIGTERM)
@@ -84,7 +84,7 @@ def ending_asked() -> Iterator[threading.Event]:
 
 @contextmanager
 def output_errors(what: str) -> Iterator[None]:
-    """Turn failures of the system into an error that says what cannot be written, and why.
+    """Convert system errors to an `OutputError` that begins with ``what`` and gives the reason.
 
     >>> with output_errors("The table cannot be written to out.csv"):
     ...     raise OSError(28, "No space left on device")
@@ -96,17 +96,17 @@ def output_errors(what: str) -> Iterator[None]:
     except AllalikeError:
         raise
     except ValueError as error:
-        if "null" not in str(error):  # as Python says it of a path with a NUL in it
+        if "null" not in str(error):  # Python's message for a path that contains NUL
             raise
-        raise OutputError(f"{what}: its name has a NUL in it.") from error
+        raise OutputError(f"{what}: its name contains a NUL character.") from error
     except OSError as error:
-        reason = re.sub(r"^.*Detail: \[errno \d+\] ", "", error.strerror or str(error))  # as Arrow has it
+        reason = re.sub(r"^.*Detail: \[errno \d+\] ", "", error.strerror or str(error))  # Arrow's prefix
         raise OutputError(f"{what}: {reason}.") from error
 
 
 @contextmanager
 def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
-    """Yield a path to write to, which replaces the file at the end."""
+    """Yield a temporary path, whose file replaces ``path`` at the end."""
     with output_errors(failure or f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".allalike-{uuid.uuid4().hex}{path.suffix}")
@@ -118,20 +118,20 @@ def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
 
 
 def list_files(folder: Path) -> list[str]:
-    """List the files in a folder, at any depth, by their paths from there, in order."""
+    """List the files in a folder, at any depth, as sorted relative paths."""
     found = ((Path(place), name) for place, _, names in os.walk(folder) for name in names)
     return sorted((place / name).relative_to(folder).as_posix() for place, name in found)
 
 
 def is_link(path: Path) -> bool:
-    """Return whether a path is a link, or on Windows a junction, which is the same for folders."""
+    """Return whether a path is a link, or on Windows a junction."""
     is_junction = getattr(os.path, "isjunction", None)  # since Python 3.12
     return path.is_symlink() or (is_junction is not None and is_junction(path))
 
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """Yield a temporary folder that only this user can read, and remove it in the end.
+    """Yield a temporary folder that only this user can read, and remove it at the end.
 
     >>> with work_folder() as folder:
     ...     folder.is_dir()
@@ -147,12 +147,12 @@ def work_folder() -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-_MEMBER = b"PK\x01\x02"  # the beginning of each entry of the list of members
+_MEMBER = b"PK\x01\x02"  # the beginning of each entry in the list of members
 _MAX_ENTRY_BYTES = 1 << 12  # on average
 
 
 class Archive(zipfile.ZipFile):
-    """A zip file whose list of members is refused if it is too long, before it is parsed."""
+    """A zip file that refuses a list of members that is too long, before parsing it."""
 
     def __init__(self, path: str | Path, most: int = MAX_MEMBERS) -> None:
         file = _MemberList(path)
@@ -171,7 +171,7 @@ class Archive(zipfile.ZipFile):
 
 
 class _MemberList(io.FileIO):
-    """A zip file while its list of members is read, in one go."""
+    """A zip file that limits the first read, of the list of members."""
 
     is_read = False
     most = MAX_MEMBERS
@@ -187,16 +187,17 @@ class _MemberList(io.FileIO):
                 return data
             what = f"{number:,} files"
         raise InputError(
-            f"{self.name!s} holds {what}, and an archive may hold {self.most:,} files. Unpack it; give what is needed."
+            f"{self.name!s} contains {what}, more than the limit of {self.most:,} files. Unpack it and use only the"
+            " files that you need."
         )
 
 
-# Outputs: files that are written into a folder together.
+# Outputs: several files that are written into a folder together.
 
 STAGE_PREFIX = ".allalike-"
 UNFINISHED = ".allalike-unfinished.json"
-_ELSEWHERE = "Name another place for the output."
-_WAY_OUT = "Name another place for the output, or have it replaced with overwrite=True."
+_ELSEWHERE = "Choose another place for the output."
+_WAY_OUT = "Choose another place for the output, or replace it with overwrite=True."
 _CAN_OPEN = {os.open, os.mkdir, os.rename, os.unlink} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _FOLDER_FLAGS = sum(getattr(os, name, 0) for name in ("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"))
 _EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
@@ -204,7 +205,7 @@ _EXCHANGE_FLAG = 2  # RENAME_EXCHANGE of Linux, and RENAME_SWAP of macOS
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Files that are written into a folder together.
+    """Several files that are written into a folder together.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -223,11 +224,11 @@ class Output:
 
     @cached_property
     def _place(self) -> Path:
-        """The folder itself, wherever links lead."""
+        """The folder with links resolved."""
         return Path(os.path.realpath(self.folder))
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse to write files of these names if they would replace a file that must stay."""
+        """Raise an error if files with these names would replace a file that must be kept."""
         with output_errors(self.failure):
             self._check_folder()
             with _locked(self._place.parent, self._place):
@@ -235,15 +236,15 @@ class Output:
 
     @contextmanager
     def staged(self, names: Iterable[str] = ()) -> Iterator[Path]:
-        """Yield a folder to write to, whose files are put in place at the end; known ``names`` are checked before."""
+        """Yield a temporary folder, whose files are moved to their places at the end; check known ``names`` first."""
         with output_errors(self.failure), self._missing_folders():
-            with _locked(self._place.parent, self._place):  # or half of what another run puts there is seen
+            with _locked(self._place.parent, self._place):  # so that no other run is writing files there
                 replaced = self._find_replaced(list(names))
                 whole = not self._place.exists() or self._can_be_exchanged(replaced)
             parent = self._place.parent if whole else self._place
             stage = parent / f"{STAGE_PREFIX}{secrets.token_hex(16)}"
             try:
-                stage.mkdir()  # with the rights of any other folder: executors of Spark write into it
+                stage.mkdir()  # with the usual permissions, because executors of Spark write into it
                 yield stage
                 flush_files(stage)
                 with _locked(self._place.parent, self._place), signals_deferred():
@@ -253,7 +254,7 @@ class Output:
                     shutil.rmtree(stage, ignore_errors=True)
 
     def _check_folder(self) -> None:
-        """Refuse a folder that cannot exist or be written to."""
+        """Raise an error if the folder cannot be created or written to."""
         place = self._place
         nearest = next(path for path in (place, *place.parents) if path.exists())
         if not nearest.is_dir():
@@ -263,12 +264,12 @@ class Output:
 
     @contextmanager
     def _missing_folders(self) -> Iterator[None]:
-        """Make the missing folders around this one, and remove them again after a failure."""
+        """Make the missing parent folders, and remove them again after a failure."""
         self._check_folder()
         missing = [path for path in (self._place, *self._place.parents) if not path.exists()]
         try:
             for path in reversed(missing[1:]):
-                path.mkdir(exist_ok=True)  # another process may be faster
+                path.mkdir(exist_ok=True)  # another process may have made it
             yield
         except BaseException:
             for path in missing:
@@ -277,7 +278,7 @@ class Output:
             raise
 
     def _find_replaced(self, names: list[str]) -> list[str]:
-        """Return which files have to go for these, or refuse."""
+        """Return the files that would be replaced by these names, or raise an error."""
         place = self._place
         listed = {*self.find_own(place), *_list_unfinished(place)}
         own = {name for name in listed if os.path.lexists(place / name) and not _is_behind_link(place, name)}
@@ -287,38 +288,38 @@ class Output:
         replaced = sorted({*own, *others})
         self._check_inputs(names, replaced)
         if others and not self.overwrite:
-            raise OutputError(f"{self.folder / others[0]} is there already, and allalike did not write it. {_WAY_OUT}")
+            raise OutputError(f"{self.folder / others[0]} exists already, and allalike did not write it. {_WAY_OUT}")
         return replaced
 
     def _check_name(self, name: str, own: set[str]) -> None:
-        """Refuse a file behind a link, on a device, or where there is a folder with files of others."""
+        """Raise an error for a file behind a link, a device, or a folder with other files."""
         path, shown = self._place / name, self.folder / name
         if _is_behind_link(self._place, name):
-            raise OutputError(f"{shown} is behind a link, and nothing is written through one. {_ELSEWHERE}")
+            raise OutputError(f"{shown} is behind a link, and allalike does not write through links. {_ELSEWHERE}")
         if path.is_dir() and not path.is_symlink():
             inside = {f"{name}/{inner}" for inner in _list_content(path)}
             if not inside or inside - own:
                 raise IsADirectoryError(0, f"{shown} is a folder, not a file")
         elif path.exists() and not path.is_file():
-            raise OutputError(f"{shown} is a device or a pipe, which no file replaces. {_ELSEWHERE}")
+            raise OutputError(f"{shown} is a device or a pipe and is never replaced. {_ELSEWHERE}")
         for outer in list(Path(name).parents)[:-1]:
             if _is_file(self._place / outer) and outer.as_posix() not in own:
                 raise NotADirectoryError(0, f"{self.folder / outer} is a file")
 
     def _check_inputs(self, names: list[str], replaced: list[str]) -> None:
-        """Refuse to replace an input, or to write into a folder that is one, also if a link leads to it."""
+        """Raise an error if an input would be replaced, or a folder that is an input written to, even via a link."""
         inputs = {_identity(path): path for path in self.inputs} if names or replaced else {}
         inputs.pop(None, None)
         for name in replaced:
             if _identity(self._place / name) in inputs:
                 raise OutputError(
-                    f"{self.folder / name} is an input of this run, and an input is never replaced. {_ELSEWHERE}"
+                    f"{self.folder / name} is an input of this run, and inputs are never replaced. {_ELSEWHERE}"
                 )
         for folder in dict.fromkeys((self.folder / name).parent for name in names):
             if _identity(folder) in inputs:
                 raise OutputError(
-                    f"{folder} is an input of this run, and nothing is written into it, for it would be read as answers"
-                    f" the next time. {_ELSEWHERE}"
+                    f"{folder} is an input of this run. Nothing is written into it, because it would be read as answers"
+                    f" next time. {_ELSEWHERE}"
                 )
 
     def _put_in_place(self, stage: Path) -> None:
@@ -334,21 +335,21 @@ class Output:
             self._replace_one_by_one(stage, sorted(names, key=lambda name: name == self.index), old)
 
     def _can_be_exchanged(self, replaced: list[str]) -> bool:
-        """Return whether another folder can take this one's place: all files in it are ours, and it is not in use."""
+        """Return whether the folder can be exchanged: all files in it are ours, and it is not in use."""
         place = self._place
-        with suppress(OSError):  # the working folder may be gone
+        with suppress(OSError):  # the working folder may have been removed
             here = Path.cwd()
             if place in (here, *here.parents):
                 return False
         if place.stat().st_dev != place.parent.stat().st_dev or not os.access(place.parent, os.W_OK):
             return False
         outermost = {name.partition("/")[0] for name in replaced}
-        if any(entry.name not in outermost for entry in place.iterdir()):  # before all of a large folder is listed
+        if any(entry.name not in outermost for entry in place.iterdir()):  # before listing all of a large folder
             return False
         return _list_content(place) <= set(replaced)
 
     def _replace_one_by_one(self, stage: Path, new: list[str], old: list[str]) -> None:
-        """Remove the files that do not come again, and move the new ones to their places, the index last."""
+        """Remove the old files without a successor, and move the new files to their places, the index last."""
         place = self._place
         marks = {name: _mark(stage / name) for name in new}
         (stage / UNFINISHED).write_text(json.dumps(marks), encoding="utf-8")
@@ -358,7 +359,7 @@ class Output:
             with _opened(place, name) as (path, folder), suppress(FileNotFoundError):
                 os.unlink(path, dir_fd=folder)
             for outer in list(Path(name).parents)[:-1]:
-                with suppress(OSError):  # other files are in it
+                with suppress(OSError):  # it contains other files
                     (place / outer).rmdir()
         for name in new:
             with _opened(place, name, make=True) as (path, folder):
@@ -367,7 +368,7 @@ class Output:
 
 
 def _list_unfinished(place: Path) -> list[str]:
-    """List the files that an interrupted run had put in place: those that are still as the run had written them."""
+    """List the files that an interrupted run put in place and that have not changed since."""
     path = place / UNFINISHED
     try:
         marks = parse_json(path.read_text(encoding="utf-8")) if path.is_file() and not is_link(path) else {}
@@ -377,7 +378,7 @@ def _list_unfinished(place: Path) -> list[str]:
 
 
 def _mark(path: Path) -> list[int]:
-    """Return inode and modification time of a file, which no other process can predict."""
+    """Return inode and modification time of a file, which other processes cannot predict."""
     try:
         status = path.lstat()
     except OSError:
@@ -386,7 +387,7 @@ def _mark(path: Path) -> list[int]:
 
 
 def flush_files(folder: Path) -> None:
-    """Have the system write files to the disk before they are put in place; those in inner folders may be many."""
+    """Flush files to the disk, except those in inner folders, which may be many."""
     for path in folder.iterdir():
         if path.is_file():
             with path.open("r+b") as file:
@@ -395,10 +396,10 @@ def flush_files(folder: Path) -> None:
 
 @contextmanager
 def _locked(*folders: Path) -> Iterator[None]:
-    """Wait until no other process puts files into these folders; where the system has no locks, go on."""
+    """Lock these folders against other processes; without locks on this system, continue."""
     with ExitStack() as stack:
         for folder in folders if sys.platform != "win32" else ():
-            with suppress(OSError):  # a new folder, or a disk without locks
+            with suppress(OSError):  # for a new folder, or a disk without locks
                 descriptor = os.open(folder, os.O_RDONLY)
                 stack.callback(os.close, descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -406,9 +407,9 @@ def _locked(*folders: Path) -> Iterator[None]:
 
 
 def _exchange_folders(new: Path, place: Path) -> None:
-    """Put a folder into the place of another, which takes its place: in one step where the system can do that."""
+    """Exchange two folders, in one step if the system supports it."""
     call = {"linux": "renameat2", "darwin": "renameatx_np"}.get(sys.platform, "")
-    with suppress(AttributeError, OSError):  # an old or another system
+    with suppress(AttributeError, OSError):  # on old or other systems
         here = {"linux": -100, "darwin": -2}[sys.platform] if call else 0  # AT_FDCWD
         if getattr(ctypes.CDLL(None), call)(here, os.fsencode(new), here, os.fsencode(place), _EXCHANGE_FLAG) == 0:
             return
@@ -424,7 +425,7 @@ def _exchange_folders(new: Path, place: Path) -> None:
 
 @contextmanager
 def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str, int | None]]:
-    """Open the folder of a file part by part, so that no link on the way is followed, whenever it comes."""
+    """Open the folder of a file level by level, so that no link is followed, even one created meanwhile."""
     parts = Path(name).parts
     if not _CAN_OPEN:
         if make:
@@ -448,7 +449,7 @@ def _opened(place: Path, name: str, *, make: bool = False) -> Iterator[tuple[str
 
 
 def _is_behind_link(folder: Path, name: str) -> bool:
-    """Return whether a link lies on the way from a folder to something in it, which may itself be one."""
+    """Return whether a folder between a folder and a file in it is a link; the file itself may be one."""
     return any(is_link(folder / outer) for outer in list(Path(name).parents)[:-1])
 
 
@@ -457,7 +458,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _list_content(folder: Path) -> set[str]:
-    """List everything in a folder, at any depth: files, links, and empty folders."""
+    """List files, links and empty folders in a folder, at any depth."""
     content: set[str] = set()
     for place, folders, files in os.walk(folder):
         inner = Path(place)
@@ -474,7 +475,7 @@ def _rights(folder: Path) -> tuple[int, int, int]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, the same for every path to it."""
+    """Return device and inode of a file, which are equal for all paths to it."""
     try:
         status = path.stat()
     except (OSError, ValueError):

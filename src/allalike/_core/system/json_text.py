@@ -1,4 +1,4 @@
-"""Parse JSON text. All errors are a `ValueError`, also of values that are nested too deeply."""
+"""JSON parsing. All errors are a `ValueError`, including too deeply nested values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from allalike._core.limits import MAX_DEPTH
 
-_LONG = 1 << 12  # from this length on, msgspec saves more time than importing it takes
-_TOO_LONG = "integer string conversion"  # as Python says it
+_LONG = 1 << 12  # length from which msgspec saves more time than its import takes
+_TOO_LONG = "integer string conversion"  # in Python's message
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
-    """Parse a text, with the options of `json.loads`.
+    """Parse a text with the options of `json.loads`.
 
-    Errors are a `json.JSONDecodeError`, except for wrong bytes.
+    Errors are a `json.JSONDecodeError`, except for undecodable bytes.
 
     >>> parse_json('{"label": [1, 2]}')
     {'label': [1, 2]}
@@ -41,7 +41,7 @@ def _parse(text: str | bytes, options: dict[str, Any]) -> Any:
     if len(text) >= _LONG and not options.keys() - {"parse_constant"}:
         import msgspec
 
-        with suppress(ValueError):  # of NaN, half a surrogate pair, UTF-16, and errors, whose place json names
+        with suppress(ValueError):  # for NaN, lone surrogates, UTF-16, and errors, which json locates
             return msgspec.json.decode(text)
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")

@@ -1,4 +1,4 @@
-"""Measure free and used memory, and parse sizes."""
+"""Free and used memory, and sizes in bytes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_LITTLE = 1 << 26  # bytes, for which the free memory is not measured
+_LITTLE = 1 << 26  # bytes up to which the free memory is not measured
 
 
 def free_memory(root: Path = Path("/")) -> int:
-    """Return how many bytes are free without swapping, within the limits of the machine, a container and this process.
+    """Return the bytes that are free without swapping, within the limits of machine, container and process.
 
-    Linux has a file for it that is read faster than psutil is imported.
+    On Linux, reading a file is faster than importing psutil.
     """
     try:
         lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
@@ -33,7 +33,7 @@ def free_memory(root: Path = Path("/")) -> int:
 
 
 def _free_of_process() -> Iterator[int]:
-    """Yield what the limit of this process leaves (``ulimit -v``), if it has one."""
+    """Yield the bytes left by the limit of this process (``ulimit -v``), if there is one."""
     if sys.platform != "win32":
         import resource
 
@@ -45,7 +45,7 @@ def _free_of_process() -> Iterator[int]:
 
 
 def _free_in_groups(root: Path) -> Iterator[int]:
-    """Yield what the limit of each control group leaves that this process is in: its own, and those above."""
+    """Yield the bytes left by the limit of each control group of this process, its own and those above."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:  # there are no control groups
@@ -54,48 +54,48 @@ def _free_in_groups(root: Path) -> Iterator[int]:
     top = root / "sys/fs/cgroup"
     group = top / (place or "").lstrip("/")
     for each in (group, *group.parents[: len(group.parts) - len(top.parts)]) if place is not None else ():
-        with suppress(OSError, ValueError):  # "max" is no limit; within a container, folders of the host are missing
+        with suppress(OSError, ValueError):  # "max" means no limit; a container lacks folders of the host
             limit, used, facts = ((each / f"memory.{name}").read_text("ascii") for name in ("max", "current", "stat"))
             cached = dict(line.split() for line in facts.splitlines()).get("inactive_file", 0)
             yield max(0, int(limit) - int(used) + int(cached))
 
 
 def used_memory() -> int:
-    """Return how many bytes this process and its children use, with shared memory counted for each.
+    """Return the bytes that this process and its children use; shared memory counts for each of them.
 
-    Memory that this process does not use any more is given back to the system before, where that is possible.
+    Unused memory of this process is returned to the system first, if possible.
     """
     import ctypes
 
     import psutil
 
-    with suppress(OSError, TypeError, AttributeError):  # other systems than Linux, or another library of C
+    with suppress(OSError, TypeError, AttributeError):  # not Linux, or another C library
         ctypes.CDLL(None).malloc_trim(0)
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
     own, used = psutil.Process(), 0
     for each in (own, *own.children(recursive=True)):
-        with suppress(psutil.Error):  # it has ended meanwhile
+        with suppress(psutil.Error):  # it has ended in the meantime
             used += each.memory_info().rss
     return used
 
 
 def check_memory(needed: float, what: str, instead: str) -> None:
-    """Refuse a step that would need more bytes than are free, and name an alternative.
+    """Raise an error with an alternative if a computation would need more bytes than are free.
 
     >>> check_memory(1e6, "A small table", "Write less.")
     >>> check_memory(1e18, "A large table", "Write less.")
     Traceback (most recent call last):
-    allalike.errors.TooLargeError: A large table would need about 1,000,000,000.0 GB of memory, and there are ... GB.
+    allalike.errors.TooLargeError: A large table would need about 1,000,000,000.0 GB of memory, and ... GB are free.
     Write less.
     """
     if needed > _LITTLE and needed > (free := free_memory()):
-        sizes = f"{needed / 1e9:,.1f} GB of memory, and there are {free / 1e9:,.1f} GB"
+        sizes = f"{needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
         raise TooLargeError(f"{what} would need about {sizes}. {instead}")
 
 
 def parse_size(size: str | float, option: str) -> int:
-    """Return the number of bytes.
+    """Parse a size such as ``"2GB"`` and return the number of bytes.
 
     >>> parse_size("2GB", "memory"), parse_size("1.5 mb", "memory"), parse_size(1e6, "memory")
     (2000000000, 1500000, 1000000)

@@ -1,4 +1,4 @@
-"""Apply functions in several processes, and turn objects into bytes on their way or on disk."""
+"""Process pools, and serialization of objects for other processes and for the disk."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     Job = tuple[Any, ...]
 
-_ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used where they lie
+_ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used without a copy
 _MIN_OUT_OF_BAND = 1 << 12  # bytes; smaller arrays stay in the pickle
 _NARROW_TYPES = [np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32)]
 
 
 def pack(thing: Any) -> bytes:
-    """Turn anything that pickles into bytes; the integers of an array take as few as the largest of them needs."""
+    """Serialize an object with pickle; integers in arrays take only the bytes that the largest one needs."""
     out_of_band: list[memoryview] = []
 
     def is_small(buffer: pickle.PickleBuffer) -> bool:
@@ -51,9 +51,9 @@ def pack(thing: Any) -> bytes:
 
 
 def unpack(data: bytes | bytearray | memoryview) -> Any:
-    """Return what was packed; the integers of an array have their old type again.
+    """Deserialize a packed object; integer arrays get their original type.
 
-    Arrays can be written to. If the data are a `bytearray`, large arrays lie in it and are not copied.
+    Arrays are writable. From a `bytearray`, large arrays are not copied.
     """
     view = memoryview(data)
     count = int(np.frombuffer(view, "<i8", 1)[0])
@@ -66,7 +66,7 @@ def unpack(data: bytes | bytearray | memoryview) -> Any:
 
 
 class _Packer(pickle.Pickler):
-    """A pickler that narrows integers, which are widened again when they are unpickled."""
+    """A pickler that narrows integer arrays, which are widened again when they are unpickled."""
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is np.ndarray and thing.dtype.kind in "iu" and thing.dtype.itemsize > 1 and thing.size:
@@ -78,7 +78,7 @@ class _Packer(pickle.Pickler):
 
 
 class Processes:
-    """A pool of processes (loky's), started when they are needed; a pool of one is this process.
+    """A pool of loky's processes, started at first use; a pool of one is this process.
 
     >>> with Processes(2) as processes:
     ...     list(processes.map(divmod, [(7, 2), (9, 3)]))
@@ -100,9 +100,9 @@ class Processes:
     def map(
         self, function: Callable[..., Any], jobs: Sequence[Job], *, most: float = math.inf
     ) -> Generator[Any, None, None]:
-        """Yield the function's result of each job, in the order of jobs; several threads may call this.
+        """Yield the function's result for each job, in order; several threads may call this.
 
-        If there are more than ``most`` processes, the jobs are done in this one.
+        If the pool has more than ``most`` processes, the jobs run in this process.
         """
         if self.number > most or self.number == 1 or len(jobs) <= 1:
             yield from starmap(function, jobs)
@@ -116,17 +116,15 @@ class Processes:
         try:
             futures = deque(executor.submit(function, *job) for job in jobs)
             while futures:
-                yield futures.popleft().result()  # which is not kept, because it may be large
+                yield futures.popleft().result()  # not kept, because it may be large
         except BaseException as error:  # also if the caller stops early
             self.close()
             if not isinstance(error, TerminatedWorkerError):
                 raise
-            raise TooLargeError(
-                f"A process was ended from outside, likely for want of memory. {self._remedy}"
-            ) from error
+            raise TooLargeError(f"A process was killed, probably because memory ran out. {self._remedy}") from error
 
     def close(self) -> None:
-        """End all processes; those that are needed later are started anew."""
+        """End all processes; they are started again when needed."""
         with self._starting:
             _end_all(self._executors, os.getpid())
 
@@ -135,13 +133,13 @@ def _end_all(executors: list[Any], owner: int) -> None:
     while executors and os.getpid() == owner:  # and not a child that was forked
         executor = executors.pop()
         with suppress(Empty):
-            while True:  # loky drops jobs that wait, and fails if it then finds their numbers in its queue
+            while True:  # loky drops waiting jobs, and fails if their numbers are still in its queue
                 executor._work_ids.get_nowait()
         executor.shutdown(wait=True, kill_workers=True)
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent, in the middle of a job too."""
+    """End this process soon after its parent, even during a job."""
 
     def watch() -> None:
         while os.getppid() == parent:

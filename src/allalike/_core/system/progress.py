@@ -1,4 +1,4 @@
-"""Report the stage of a run, and how much of it is done, to a watcher and to the logger ``allalike``."""
+"""Progress reports: the stage of a run and its completed part, for a callback and the logger ``allalike``."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ STAGES = {
 
 _log = logging.getLogger("allalike")
 _watcher: ContextVar[Callable[[str, int, int], None] | None] = ContextVar("watcher", default=None)
-_FIRST = 1 << 10  # size of the first range
-_SHORT_SECONDS = 0.2  # after a range that took less, the next is larger
+_FIRST = 1 << 10  # length of the first range
+_SHORT_SECONDS = 0.2  # duration of a range below which the next is longer
 _SECONDS_SILENT, _SECONDS_UNSURE = 1.0, 5.0  # before progress is reported, and before a step is refused
 
 
 def report(stage: str, done: int = 0, total: int = 0) -> None:
-    """Report a stage of the run, and how much of it is done where that is known."""
+    """Report a stage of the run and, if known, its completed part."""
     if watcher := _watcher.get():
         watcher(stage, done, total)
     level = logging.DEBUG if done else logging.INFO
@@ -46,14 +46,14 @@ def report(stage: str, done: int = 0, total: int = 0) -> None:
 
 @contextmanager
 def progress_callback(watcher: Callable[[str, int, int], None]) -> Iterator[None]:
-    """Tell a function how far `discover`, `jury`, `compare` and all others are that are called within this context.
+    """Report the progress of `discover`, `jury`, `compare` and all other calls within this context to a function.
 
-    The logger ``allalike`` hears of it without that: `logging.basicConfig(level="INFO")` shows each stage.
+    The logger ``allalike`` always gets these reports: `logging.basicConfig(level="INFO")` shows each stage.
 
     Parameters
     ----------
     watcher
-        Called with the stage, how much of it is done, and how much there is to do; both are 0 if that is not known.
+        Function that is called with the stage, its completed and its total amount of work (both 0 if unknown).
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")]
@@ -73,16 +73,16 @@ def progress_callback(watcher: Callable[[str, int, int], None]) -> Iterator[None
 def pieces(
     total: int, most: int, what: str, *, refuse: str = "", clock: Callable[[], float] = monotonic
 ) -> Iterator[slice]:
-    """Yield ranges of a long step, small ones first and none longer than ``most``, and report the progress.
+    """Yield ranges of a long computation, up to a length of ``most``, and report the progress.
 
-    A step that would take longer than `MAX_HOURS` is refused after a few seconds, if ``refuse`` names an alternative.
+    If ``refuse`` names an alternative, an error is raised after a few seconds if more than `MAX_HOURS` are expected.
 
     >>> [(some.start, some.stop) for some in pieces(5000, 2000, "counting")]
     [(0, 1024), (1024, 3024), (3024, 5000)]
     >>> seconds = iter(range(0, 10_000, 100))
     >>> list(pieces(100_000, 2000, "counting", refuse="Count fewer.", clock=lambda: next(seconds)))
     Traceback (most recent call last):
-    allalike.errors.TooLargeError: This takes about 3 hours (counting), and 1 may be. Count fewer.
+    allalike.errors.TooLargeError: This takes about 3 hours (counting). The limit is 1. Count fewer.
     """
     begun = last = clock()
     done, size = 0, min(_FIRST, most)
@@ -93,7 +93,7 @@ def pieces(
         expected = (now - begun) / done * total
         if now - begun > _SECONDS_UNSURE and expected > 3600 * MAX_HOURS and refuse:
             hours = f"about {expected / 3600:,.0f} hours"
-            raise TooLargeError(f"This takes {hours} ({what}), and {MAX_HOURS} may be. {refuse}")
+            raise TooLargeError(f"This takes {hours} ({what}). The limit is {MAX_HOURS}. {refuse}")
         if now - begun > _SECONDS_SILENT:
             report(what, done, total)
         if now - last < _SHORT_SECONDS:

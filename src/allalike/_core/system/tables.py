@@ -1,4 +1,4 @@
-"""Write tables as CSV or Parquet."""
+"""Tables as CSV or Parquet files, and protection against spreadsheet formulas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = ("csv", "parquet")
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write tables with the same columns one behind the other, in the format that the path's ending names."""
+    """Write tables with the same columns to one file, in the format of its ending."""
     with ExitStack() as stack:
         writer: Any = None
         for table in tables:
@@ -32,17 +32,17 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
             writer.write_table(table)
 
 
-# Formulas. A spreadsheet computes a cell such as ``=HYPERLINK(...)`` or ``@SUM(...)``, written by accident or by an
-# attacker: any text that begins with = + - @ (also in their wide forms), a tab or the end of a line. An apostrophe
-# before it makes it text. Numbers such as -1.5 stay as they are. A text that already begins with apostrophes before
-# such a sign gets one more, so that removing one restores the original.
+# Formulas. A spreadsheet evaluates a cell such as ``=HYPERLINK(...)`` or ``@SUM(...)``, written by accident or by an
+# attacker. A formula begins with = + - @ (or their full-width forms), a tab or a line break. A leading apostrophe turns
+# it into text. Numbers such as -1.5 are not changed. A text that already has apostrophes before such a sign gets one
+# more, so that removing one restores the original.
 
 _FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"  # noqa: RUF001
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 
 def guard_text(text: str) -> str:
-    """Return a text with an apostrophe if a spreadsheet would take it for a formula.
+    """Prefix a text with an apostrophe if a spreadsheet would evaluate it as a formula.
 
     >>> [guard_text(text) for text in ("=1+1", "-1.5", "-x", "yes", "'=1+1")]
     ["'=1+1", '-1.5', "'-x", 'yes', "''=1+1"]
@@ -51,18 +51,18 @@ def guard_text(text: str) -> str:
 
 
 def unguard_text(text: str) -> str:
-    """Return the text before it was guarded."""
+    """Remove the apostrophe that `guard_text` added."""
     return text[1:] if text.startswith("'") and re.match(_FORMULA, text) else text
 
 
 def guard_table(table: pa.Table) -> pa.Table:
-    """Return a table with guarded texts and names of columns."""
+    """Return a table with guarded texts and column names."""
 
     def guard(column: pa.ChunkedArray) -> pa.ChunkedArray:
         kind = column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return column
-        number = pc.match_substring_regex(column, f"^{_NUMBER}$")  # where $ is the end, and no line's
+        number = pc.match_substring_regex(column, f"^{_NUMBER}$")  # $ is the end of the text, not of a line
         formula = pc.and_not(pc.match_substring_regex(column, _FORMULA), number)
         if not pc.any(formula).as_py():
             return column

@@ -1,25 +1,25 @@
-"""Classes: majority vote, knows-or-guesses or confusion matrices, as far as the answers support them.
+"""Classes: majority vote, knows-or-guesses or confusion matrices, whichever the answers support.
 
-Copies are collapsed before (`copy_groups`). Then one model decides:
+Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** where little can be estimated: fewer than two answers per task, three workers, or most answers
-   by workers who give one label only. It is the model of `allalike.methods.mace` by variational Bayes from equal
-   probabilities: with one number per worker and their distribution of guesses it needs few answers, and it cannot
-   exchange classes.
-2. The **majority vote** with fewer than three workers, and where an F test does not distinguish them (p >= .01).
-3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts, unless the split-half
-   test (`split_half`) refutes them: then knows or guesses if it is favoured, else the majority vote.
+1. **Knows or guesses** for sparse data: fewer than two answers per task, three workers, or most answers by workers who
+   give one label only. It is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
+   probabilities. It has one skill and one distribution of guesses per worker. So it needs few answers and cannot swap
+   classes.
+2. The **majority vote** with fewer than three workers, or if an F test does not distinguish them (p >= .01).
+3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
+   (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and else the majority vote.
 
-Beyond 200,000 answers the choice is made on a sample of the tasks, and a few more rounds run on all of them.
+Beyond 200,000 answers the model is chosen on a sample of the tasks. A few more rounds then run on all tasks.
 
-With p the probability of the label under the model and s its share of the votes, its **confidence** is
+Let p be the probability of a label under the model, and s its share of the votes. The **confidence** of the label is
 
     expit(logit((p + s) / 2) - 0.2),
 
-because errors that workers share make p too large; with confusion matrices one answer alone has
-s = p. Gold labels calibrate it (`gold_calibration`). Errors of workers have a model of their own (`uncertainty`).
+because shared errors make p too large. With confusion matrices, s = p for a task with a single answer. Gold labels
+calibrate confidences (`gold_calibration`). Error rates of workers come from a separate model (`uncertainty`).
 
-It fails where most workers share a mistake, and fifteen tasks do not separate the accurate from the lucky.
+It fails if most workers share a mistake. Fifteen tasks are too few to separate accurate workers from lucky ones.
 """
 
 from __future__ import annotations
@@ -67,15 +67,15 @@ MAX_CLASSES = 20
 VOTE, KNOWS, MATRICES = "majority vote", "knows or guesses", "confusion matrices"
 _MIN_ANSWERS = 2.0  # per task
 _MIN_WORKERS = 4
-_MAX_ONE_LABEL = 0.5  # of the answers, by workers who give one label only
-_ONE_LABEL_CHANCE = 1e-3  # of giving one label only, for a worker who answers like the crowd
+_MAX_ONE_LABEL = 0.5  # share of answers by workers who give one label only
+_ONE_LABEL_CHANCE = 1e-3  # probability that a worker with the crowd's frequencies gives one label only
 _SIGNIFICANT = 0.01
-_TIE = 1e-6  # of a vote, which decides only where votes tie
-_WORTH_SAMPLING = 1.5  # times as many answers as a sample has
+_TIE = 1e-6  # of a vote: breaks ties only
+_WORTH_SAMPLING = 1.5  # answers, as a multiple of the sample size
 _FINAL_ROUNDS = 3
 _KNOWS_ROUNDS, _KNOWS_TOLERANCE = 50, 1e-5
 _HALVED_ANSWERS = 30_000  # in the split-half test
-_TABLES = 20  # of the probabilities of answers, in memory at a time
+_TABLES = 20  # tables of answer probabilities in memory at a time
 WHY = {
     "camps": "workers are two camps, each of which agrees with itself only",
     "workers": "there are fewer than three workers",
@@ -98,7 +98,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     """Fit the workers of a run whose labels are classes, after the screening for copies."""
     groups, k = screening.groups, run.encoding.n_labels
     whole = collapse(run, groups)
-    disparity = Peers(whole).unweighted.mean  # of workers without copies, so that these change nothing
+    disparity = Peers(whole).unweighted.mean  # after collapsing, so that copies change nothing
     report("choosing")
     model = choose_model(whole, disparity, sample_answers, camps=screening.camps)
     params = tuple(each[groups.number] for each in model.params)
@@ -108,7 +108,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     known = how["known"]
 
     def once(kernel: Decide) -> Decide:
-        """Let each copy group count once per task."""
+        """Count each copy group once per task."""
         collapsed = partial(decide_collapsed, number=groups.number, encoding=run.encoding, decide=kernel)
         return collapsed if groups.has_copies else kernel
 
@@ -156,7 +156,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
 
 
 def _with_history(error_rate: Floats, run: Run) -> Floats:
-    """Return error rates over these answers and earlier ones."""
+    """Return error rates over current and earlier answers."""
     if run.history is None:
         return error_rate
     answers, earlier = run.answer_counts, run.history.answers
@@ -167,7 +167,7 @@ def _with_history(error_rate: Floats, run: Run) -> Floats:
 
 
 def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: bool = False) -> ChosenModel:
-    """Choose the model of a run without copies."""
+    """Choose the model for a run without copies."""
     crowd = ClassCrowd.of(run)
     answers, total = crowd.answers, crowd.answers.sum()
     workers, everyone = int((answers > 0).sum()), np.ones(len(answers))
@@ -182,7 +182,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     elif workers < _MIN_WORKERS:
         why = "there are fewer than four workers"
     elif answers[constant].sum() > _MAX_ONE_LABEL * total:
-        why = "most answers come from workers who say one label only"
+        why = "most answers come from workers who give one label only"
     sampled = total > _WORTH_SAMPLING * sample_answers
     sample = sample_tasks(run, sample_answers if sampled else int(total))
     if why:
@@ -224,7 +224,7 @@ def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], 
 
 
 def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = _KNOWS_ROUNDS) -> Floats:
-    """Return the probability that each worker knows, and behind it that they guess each label."""
+    """Return a row per worker: the probability of knowing, then the probability of guessing each label."""
     model = Strategies(MACE(starts=1), crowd.k)
     counts, answered = crowd.counts[:, None], crowd.answers > 0
     state = model.start(np.empty(len(counts)), 0)[:, 0] if start is None else start
@@ -241,13 +241,13 @@ def _odds(knows: Floats) -> Floats:
 
 
 def _know(block: Block, odds: Floats, *, k: int) -> Floats:
-    """Return the probability of each class of each task if workers know or guess."""
+    """Return the probability of each class per task under knows-or-guesses."""
     score = odds.ravel().take(block.worker * k + block.label)
     return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
 
 
 def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
-    """Add up, per worker and label, the probability that the answers are right."""
+    """Sum the probabilities that answers are right, per worker and label."""
     right = _know(block, odds, k=k).ravel().take(block.task * k + block.label)
     return {"right": sum_by(block.worker * k + block.label, right, block.n_workers * k).reshape(-1, k)}
 
@@ -306,7 +306,7 @@ def decide(
     correlation: float | None,
     **how: Any,
 ) -> dict[str, Array]:
-    """Return the most probable class; its confidence is the probability that it is right."""
+    """Return the most probable class of each task, with its confidence."""
     decides, table = estimate(block, params, **how)
     label = take_most_probable(block, decides, ties)
     confidence = table[np.arange(block.n_tasks), label["label"]]
@@ -316,12 +316,12 @@ def decide(
 
 
 def probabilities(block: Block, weights: Floats, faults: Floats, *params: Floats, **how: Any) -> dict[str, Array]:
-    """Return the probability of each class."""
+    """Return the probability of each class per task."""
     return {"probability": estimate(block, params, **how)[1]}
 
 
 def _expect_accuracy(run: Run, *, params: tuple[Floats, ...], listed: Decide) -> float:
-    """Return the expected share of right labels: their mean confidence."""
+    """Return the expected accuracy: the mean confidence of the labels."""
     return float(run.collect(listed, *params)["confidence"].mean())
 
 

@@ -1,39 +1,38 @@
 """Confusion matrices with levels of difficulty, estimated by EM.
 
-Dawid and Skene (1979) give each worker a confusion matrix and each task a class. This model gives a task also a
+Dawid and Skene (1979) give each worker a confusion matrix and each task a class. This model also gives each task a
 **level** of difficulty, and shrinks the matrices towards each other. The state of a task is s = (class c, level g):
 
     E step:  P_ts ~ pi_s prod_i C_(w_i)[l_i, s],        M step:  N_w[l, c, g] = sum of P_t(c,g) over answers l by w.
 
-The matrices C follow from the expected counts N in steps, each of which borrows from similar workers:
+The matrices C follow from the expected counts N in four steps, each a prior for the next:
 
-- the crowd's confusion X[l, c] of all answers, with 10 k answers of a single accuracy beside them;
-- the accuracy a_w, shrunk towards the crowd's by s0 answers, moves the diagonal of X by as many logits as the worker is
-  better: these are the matrices M_w that are expected of the worker;
-- own answers count beside st of M_w, where st makes the answers of all workers most likely (Dirichlet-multinomial);
-- a level moves the diagonals of all workers by the same number of logits, shift[c, g].
+- the crowd's confusion matrix X[l, c] is that of all answers, with 10 k prior answers of equal accuracy;
+- the accuracy a_w is shrunk towards the crowd's by s0 answers. Its logit minus the crowd's is added to the diagonal of
+  X, which gives the worker's prior matrix M_w;
+- the worker's answers are added to st M_w; st maximises the likelihood of all answers (Dirichlet-multinomial);
+- a level shifts the diagonals of all workers by the same number of logits, shift[c, g].
 
-Rounds start with the classes' shares of weighted votes, split into levels by the disagreement of the answers: r_t is
-the rank of 1 - sum of squared vote shares, from 0 to 1, and level g has the share exp(-(G r_t - g - 1/2)^2) before
-these are normalised.
+Rounds start from shares of weighted votes, split into G levels by disagreement: r_t in [0, 1] is the rank of
+1 - sum of squared vote shares, and the share of level g is proportional to exp(-(G r_t - g - 1/2)^2).
 
-**Starts.** For each answer, leave its worker out; v are the weighted votes of the others on the task. The answer hits
-if its label is the winner of the others (shared among winners that tie), and c is the probability that one drawn
-from the worker's own label frequencies hits. The majority of the others is as clear as
+**Starts.** For each answer, v are the weighted votes of the other workers on the task. The answer hits if its label
+wins among them (shared between ties). c is the probability that a label drawn from the worker's own label
+frequencies hits. The clarity of the other workers' majority is
 
     o = max(0, (max v / sum v - 1/k) / (1 - 1/k))^2.
 
-The informed skill of a worker is the part of the agreement beyond chance that they reach,
+The informed skill of a worker is the share of possible agreement beyond chance that they reach,
 
     skill = sum o (hit - c) / sum o (1 - c),
 
-shrunk towards that of the crowd. A worker who always gives the same label, or whose answers do not depend on the task,
-has skill 0 however often they agree (Cohen 1960). Skills are the weights of the next of three rounds: the consensus.
+shrunk towards the crowd's. A worker who always gives the same label, or whose answers do not depend on the task, has
+skill 0 however often they agree (Cohen 1960). In three rounds, skills become the next weights: the consensus.
 
-An F test compares the variance of agreement between workers with that within them. From F follows also how strongly
-skills are shrunk: by (answers of a typical worker) / (F - 1).
+An F test compares the variance of agreement between workers with the variance within workers. F also determines the
+strength of the shrinkage of skills: (answers of a typical worker) / (F - 1).
 
-A **core** contains the best workers who gave a certain share of the answers, found in three rounds of their own.
+A **core** contains the best workers who together gave a certain share of the answers. It is found in three rounds.
 """
 
 from __future__ import annotations
@@ -72,32 +71,32 @@ if TYPE_CHECKING:
 
 CONSENSUS = "consensus"
 CORES = (0.5, 0.35, 0.25, 0.18, 0.125)  # shares of the answers
-EQUAL = 1e6  # strength of the shrinkage of workers who do not differ
+EQUAL = 1e6  # strength of the shrinkage if workers do not differ
 _MIN_STRENGTH = 4.0
-_FREQUENCY_PRIOR = 2.0  # answers of a typical worker beside a worker's own label frequencies
-_REST = 0.02  # weight of the workers outside of a core
+_FREQUENCY_PRIOR = 2.0  # prior answers with the crowd's label frequencies
+_REST = 0.02  # weight of workers outside a core
 _EPS = 1e-12
 LEVELS = 3
 _ROUNDS = 3
-_MARGIN = 3.0  # nats by which the solution of a core must be more likely than that of the consensus
-_LOW = 1e-3  # no accuracy is closer to 0 or 1
-_LEAST = 1e-6  # of a label's probability
-_CROWD_PRIOR = 10.0  # answers, times k, beside each column of the crowd's confusion
-_LEVEL_PRIOR = 50.0  # answers beside the accuracy of a class and level
-_MATRIX_PRIOR = 50.0  # answers beside a worker's own to tasks of a class and level
-_SHARE_PRIOR = 20.0  # tasks beside the shares of classes and levels
+_MARGIN = 3.0  # nats by which the solution of a core must be more likely than the consensus
+_LOW = 1e-3  # least distance of an accuracy from 0 and 1
+_LEAST = 1e-6  # least probability of a label
+_CROWD_PRIOR = 10.0  # prior answers, times k, in each column of the crowd's confusion matrix
+_LEVEL_PRIOR = 50.0  # prior answers for the accuracy of a class and level
+_MATRIX_PRIOR = 50.0  # prior answers of a worker per class and level
+_SHARE_PRIOR = 20.0  # prior tasks for the shares of classes and levels
 _NOTHING = 1e-12  # answers
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
 _EMPTY: Mapping[str, Any] = MappingProxyType({})  # sums before the first block
-_MIN_DIFFERENT = 0.2  # of the tasks, which an alternative solution decides differently
-_MIN_LIKE_VOTES = 0.5  # of the tasks, which any solution worth mentioning decides like the majority
+_MIN_DIFFERENT = 0.2  # share of tasks that an alternative solution decides differently
+_MIN_LIKE_VOTES = 0.5  # share of tasks that it decides like the majority vote
 _STANDARD_ERRORS = 2.0
 _LEADERS = 3
 
 
 @dataclass(frozen=True)
 class ClassCrowd:
-    """A run whose labels are classes, and how often each worker gave each label."""
+    """A run whose labels are classes, and the label counts of each worker."""
 
     run: Run
     counts: Floats
@@ -119,7 +118,7 @@ class ClassCrowd:
 
     @property
     def frequencies(self) -> Floats:
-        """Label frequencies of each worker, shrunk towards those of the crowd."""
+        """Label frequencies of each worker, shrunk towards the crowd's."""
         crowd = self.counts.sum(axis=0) / max(self.counts.sum(), 1.0)
         own: Floats = (self.counts + _FREQUENCY_PRIOR * crowd) / (self.answers + _FREQUENCY_PRIOR)[:, None]
         return own
@@ -127,7 +126,7 @@ class ClassCrowd:
 
 @dataclass(frozen=True)
 class VoteAgreement:
-    """Informed skill per worker, strength of its shrinkage, F of the comparison of workers and its p-value."""
+    """Informed skill per worker, the strength of its shrinkage, and F and p-value of the test that workers differ."""
 
     skill: Floats
     strength: float
@@ -136,9 +135,9 @@ class VoteAgreement:
 
 
 def find_starts(crowd: ClassCrowd, only: str = "") -> tuple[VoteAgreement, dict[str, Floats]]:
-    """Return the agreement with the consensus, and the weights of the consensus and of its cores, or of one of them.
+    """Return the agreement with the consensus, and the weights of each start, or of ``only`` one.
 
-    The F test is that of the first round, in which all workers count the same.
+    The F test comes from the first round, in which all workers have equal weights.
     """
     first = agreement = measure_agreement(crowd, np.ones(len(crowd.counts)))
     weight = _normalise(agreement.skill, crowd.answers)
@@ -173,7 +172,7 @@ def _find_core(crowd: ClassCrowd, weight: Floats, strength: float, share: float)
 
 
 def measure_agreement(crowd: ClassCrowd, weight: Floats, strength: float | None = None) -> VoteAgreement:
-    """Measure the informed skill of the workers, and with it the strength of the shrinkage unless that is given."""
+    """Measure the informed skill of the workers, and the strength of its shrinkage unless given."""
     run, past = crowd.run, crowd.run.history
     kernel = partial(agreement_sums, k=crowd.k, moments=strength is None)
     sums = run.sum(kernel, weight, crowd.frequencies)
@@ -196,13 +195,13 @@ def measure_agreement(crowd: ClassCrowd, weight: Floats, strength: float | None 
 
 
 def strength_of(past: History | None) -> float:
-    """Return the strength of the shrinkage that follows from the differences of workers in earlier answers."""
+    """Return the strength of the shrinkage that follows from worker differences in earlier answers."""
     mean, variance = (0.0, 0.0) if past is None else past.spread
     return max(mean * (1 - mean) / variance - 1, _MIN_STRENGTH) if variance > 0 else EQUAL
 
 
 def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int, moments: bool) -> dict[str, Floats]:
-    """Add up, per worker, the agreement with the others beyond chance, and the moments for the F test."""
+    """Sum, per worker, the agreement beyond chance and the moments for the F test."""
     each = np.arange(len(block.label))
     others = block.to_answers(count_votes(block, weight, k=k))
     others[each, block.label] -= weight.take(block.worker)
@@ -235,8 +234,8 @@ def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int,
 def _compare_workers(sums: dict[str, Floats]) -> tuple[float, float, float]:
     """Return F of the workers' agreement, the number of answers of a typical worker, and the p-value.
 
-    Agreement is measured beside its mean on the task. Of two answers to a task both agree or none does, so beside the
-    mean of the crowd.
+    Agreement is measured relative to the task's mean. Two answers to a task have equal agreement, so for pairs it is
+    relative to the crowd's mean.
     """
     answers, pairs = sums["answers"], sums["pairs"]
     total, n = answers.sum(), int((answers > 0).sum())
@@ -267,7 +266,7 @@ def _exceed_f(between: int, within: float, ratio: float) -> float:
 
 @dataclass(frozen=True)
 class Solution:
-    """Log probabilities of answers and log shares of states, confusion matrices, expected hits, and likelihood."""
+    """Log probabilities of answers, log shares of states, confusion matrices, expected hits, and log likelihood."""
 
     rows: Floats
     shares: Floats
@@ -279,13 +278,13 @@ class Solution:
 
 @dataclass(frozen=True)
 class TaskLevels:
-    """Share of each level of each task before the first round."""
+    """Share of each level per task before the first round."""
 
     share: Floats
 
 
 def prepare(sample: MemoryRun) -> ClassCrowd:
-    """Let the blocks of a sample keep what every round needs: their cells, and the levels of their tasks."""
+    """Precompute the cells and task levels of the blocks of a sample, which every round needs."""
     k = sample.encoding.n_labels
     disagreement = sample.collect(partial(_measure_disagreement, k=k))["disagreement"]
     _, place, count = np.unique(disagreement.round(12), return_inverse=True, return_counts=True)
@@ -301,7 +300,7 @@ def _measure_disagreement(block: Block, *, k: int) -> dict[str, Array]:
 
 
 def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats]) -> list[Solution]:
-    """Return the solutions of all starts, the chosen one first."""
+    """Return the solutions from all starts, the best first."""
     solutions = []
     for name, weight in starts.items():
         sums = crowd.run.sum(partial(begin, k=crowd.k), weight)
@@ -310,13 +309,13 @@ def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floa
 
 
 def refine(crowd: ClassCrowd, strength: float, solution: Solution) -> Solution:
-    """Continue the rounds of a solution of a sample on all answers."""
+    """Continue EM on all answers, from the solution on a sample."""
     sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
     return replace(iterate(crowd, strength, sums, _ROUNDS), start=solution.start)
 
 
 def iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], rounds: int) -> Solution:
-    """Return the solution after some rounds of EM, which begin with expected counts."""
+    """Run rounds of EM from expected counts, and return the solution."""
     n, k, place = len(crowd.counts), crowd.k, len(_STRENGTHS) // 2
     for _ in range(rounds):
         counts = sums["counts"].reshape(n, k, k, LEVELS)
@@ -333,9 +332,9 @@ def iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], rounds:
 def estimate_rows(
     counts: Floats, answers: Floats, strength: float, past: History | None, place: int
 ) -> tuple[Floats, Floats, int]:
-    """Return log probabilities of answers (worker, label, state), confusion matrices, and the place of st.
+    """Return log probabilities of answers (worker, label, state), confusion matrices, and the index of st.
 
-    ``counts`` are expected answers per worker, label, class and level, and ``place`` is that of the last round.
+    ``counts`` are expected answers per worker, label, class and level; ``place`` is the index of st in the last round.
     """
     n, k = counts.shape[:2]
     given = np.einsum("wlcg->wlc", counts)
@@ -353,7 +352,7 @@ def estimate_rows(
 
 
 def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
-    """Return the crowd's confusion, with the diagonal moved by as many logits as a worker is better."""
+    """Return the prior matrix of each worker: the crowd's, its diagonal shifted by the worker's accuracy in logits."""
     k = len(crowd)
     each = np.arange(k)
     crowd = crowd + _CROWD_PRIOR * k * np.where(np.eye(k) > 0, mean, (1 - mean) / (k - 1))
@@ -367,7 +366,7 @@ def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
 
 
 def _find_strength(given: Floats, expected: Floats, place: int) -> int:
-    """Return the place of the strength with the largest likelihood, which has one peak, by climbing from a place."""
+    """Return the index of the most likely strength, by hill climbing: the likelihood has one peak."""
     known: dict[int, float] = {}
 
     def likelihood(at: int) -> float:
@@ -383,7 +382,7 @@ def _find_strength(given: Floats, expected: Floats, place: int) -> int:
 
 
 def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
-    """Return the log likelihood of each worker's answers beside so many of those that are expected of them."""
+    """Return the Dirichlet-multinomial log likelihood of each worker's answers, with this prior strength."""
     asked = said.sum(axis=1)
     inside, outside = said > _NOTHING, asked > _NOTHING
     prior = strength * np.broadcast_to(expected, said.shape)[inside]
@@ -407,7 +406,7 @@ def _log_gamma(x: Floats) -> Floats:
 
 
 def _estimate_shifts(answered: Floats, mean: float) -> Floats:
-    """Return, per class and level, by how many logits the accuracy is higher than that of the class."""
+    """Return, per class and level, the logit of the accuracy minus that of the class."""
     k = len(answered)
     each = np.arange(k)
     right, asked = answered[each, each], answered.sum(axis=0)
@@ -418,7 +417,7 @@ def _estimate_shifts(answered: Floats, mean: float) -> Floats:
 
 
 def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
-    """Return log probabilities: what a worker does at each level beside what they do at all levels."""
+    """Return log probabilities per level, with the worker's shifted matrix as the prior."""
     each = np.arange(own.shape[1])
     diagonal = _sigmoid(_logit(own[:, each, each])[:, :, None] + shift)
     wrong = own.copy()
@@ -434,7 +433,7 @@ def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
 
 
 def _estimate_shares(asked: Floats) -> Floats:
-    """Return the log share of each state, from expected counts of tasks per class and level."""
+    """Return the log share of each state, from expected tasks per class and level."""
     tasks = asked.sum()
     by_class = (asked.sum(axis=1) + 1) / (tasks + len(asked))
     by_level = (asked.sum(axis=0) + 1) / (tasks + LEVELS)
@@ -457,14 +456,14 @@ def _sigmoid(logit: Any) -> Any:
 
 @adds_in_place
 def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = _EMPTY) -> dict[str, Floats]:
-    """Count with shares of weighted votes, split into the levels that the block keeps."""
+    """Count answers by shares of weighted votes, split into the precomputed levels."""
     shares = vote_shares(block, weight, k=k)
     states = (shares[:, :, None] * block[TaskLevels].share[:, None]).reshape(block.n_tasks, -1)
     return count_ballots(block, states, k=k, into=into)
 
 
 def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Floats, Floats]:
-    """Return the probability of each state of each task, and the log likelihood of its answers."""
+    """Return the probability of each state per task, and the log likelihood of the task's answers."""
     score = add_up(cells_of(block, k), rows)
     score += shares[:1]
     return softmax(score)
@@ -474,14 +473,14 @@ def posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> tuple[Fl
 def count_states(
     block: Block, rows: Floats, shares: Floats, *, k: int, into: Mapping[str, Floats] = _EMPTY
 ) -> dict[str, Floats]:
-    """Count with the posterior, and add up the log likelihoods of answers."""
+    """Count answers by the posterior, and sum log likelihoods."""
     block = keep_cells(block, k=k)
     states, likelihood = posterior(block, rows, shares, k=k)
     return {**count_ballots(block, states, k=k, into=into), "likelihood": sum_tasks(block, likelihood)}
 
 
 def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Floats:
-    """Return the probability of each class of each task."""
+    """Return the probability of each class per task."""
     states, _ = posterior(block, rows, shares, k=k)
     classes: Floats = np.einsum("tcg->tc", states.reshape(len(states), k, -1))
     return classes
@@ -491,10 +490,10 @@ def class_posterior(block: Block, rows: Floats, shares: Floats, *, k: int) -> Fl
 
 
 def describe_alternative(crowd: ClassCrowd, solutions: list[Solution], workers: Values) -> dict[str, Any] | None:
-    """Describe the best other solution that fits as well as the first and decides many tasks differently, if any.
+    """Describe the best alternative solution that fits equally well and decides many tasks differently, if any.
 
-    Two solutions fit as well as each other if the sum of the differences of log likelihoods of the tasks is within two
-    of its standard errors of 0 (Vuong 1989). Then agreement cannot show which of them is right.
+    Two solutions fit equally well if the sum of differences in task log likelihood is within two standard errors of 0
+    (Vuong 1989). Agreement then cannot show which solution is right.
     """
     plain = crowd.run.collect(partial(_majority, k=crowd.k))["label"]
     found = [crowd.run.collect(partial(_decide, k=crowd.k), each.rows, each.shares) for each in solutions]
@@ -519,7 +518,7 @@ def describe_alternative(crowd: ClassCrowd, solutions: list[Solution], workers: 
 
 
 def _find_leaders(solution: Solution, answers: Floats, workers: Values) -> list[Any]:
-    """Return the most accurate workers among those with as many answers as half of the workers."""
+    """Return the most accurate workers among those with at least the median number of answers."""
     answered = answers > 0
     often = answered & (answers >= np.median(answers[answered]))
     share = np.where(often, solution.hits / np.maximum(answers, 1.0), 0.0)

@@ -1,35 +1,35 @@
-"""Copy groups: workers who give the same answers because one follows the other.
+"""Copy groups: workers who give the same answers because one copies the other.
 
-Classes and levels are compared here, all other labels in `copies.likeness`. Accurate workers agree because they are
-right, so agreement is no evidence of copying.
+This module compares classes and levels; `copies.likeness` compares all other labels. Accurate workers agree because
+they are right, so agreement is not evidence of copying.
 
-**Exact copies** give the same answers to at least twenty common tasks, one in 500 may differ, with more than one label,
-and so often that chance at the rate of the closest other worker explains it in less than one of a million pairs.
+**Exact copies** have at least twenty common tasks, differ on at most one in 500, and use more than one label. Their
+agreement must have a probability below 1e-6 over all pairs, given the agreement with the closest other worker.
 
-**Near copies.** Let d_ij be the share of their common tasks on which i and j disagree, and u_i the median of d_ij over
-the others. Workers are similar if
+**Near copies.** Let d_ij be the share of common tasks on which i and j disagree, and u_i the median of d_ij over j.
+Workers are similar if
 
-    d_ij <= min(u_i, u_j) / 2,    and P[so few disagreements, if each has the chance min(u_i, u_j)] < 0.01 / pairs.
+    d_ij <= min(u_i, u_j) / 2,    and P[disagreements <= observed | probability min(u_i, u_j)] < 0.01 / pairs.
 
-Similar pairs are joined, the closest first, where half of the pairs between two groups are similar. Whether a group
-copies is decided by its joint errors, where all others say something else.
+Similar pairs are joined, the closest first, if half of the pairs between their groups are similar. Joint errors then
+show whether a group copies.
 
-A task is **clear** for a group if two of its members answered it and the most frequent label of all others leads by so
-many votes that chance hardly does it: lead >= 2 and lead >= 4/3 sqrt(votes). On such tasks, with C_l the members who
-say l, which is not the label of the others, and h the members who answered,
+A task is **clear** for a group if two members answered it and the most frequent label of all other workers leads by a
+margin that is improbable by chance: lead >= 2 and lead >= 4/3 sqrt(votes). On clear tasks, C_l members give a label l
+that differs from this label, and h members answered. Then
 
     departs = sum_t sum_l C_l / h,        joint = sum_t sum_l C_l (C_l - 1) / (h (h - 1))
 
-are how often a member departs, and how often two do so with the same label (joint errors: Dong and others 2009).
-Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and five; and if, besides,
+count departures of a member, and joint errors: departures of two members with the same label (Dong and others 2009).
+Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and five; and if, in addition,
 
-- they are identical: two members say the same on 97 % of the tasks that two of them answered; or
-- all others are clearly better predicted if the group counts once. For each answer of another worker: does the label
-  win among the rest if the group counts once, less if each member counts; with y_t the sum over the answers to a task,
-  sum y >= 2.576 sqrt(sum y^2).
+- they are identical: members agree on 97 % of the tasks that two of them answered; or
+- counting the group once predicts all other workers clearly better. An answer scores 1 if its label wins among the
+  remaining answers. y_t is the score with the group counted once minus the score with each member counted, summed
+  over the answers to task t: sum y >= 2.576 sqrt(sum y^2).
 
-A group counts once: it is **collapsed** into one worker, with the label that most members gave, before anything is
-estimated. So the number of copies changes nothing.
+A group counts once: it is **collapsed** into one worker, with the label of most members, before any estimation. So the
+number of copies does not change the result.
 """
 
 from __future__ import annotations
@@ -61,27 +61,27 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 Workers = npt.NDArray[np.intp]
-_MIN_COMMON = 5  # tasks of a pair that is compared
-_CLOSE = 0.5  # of the usual disagreement
-_CHANCE = 0.01  # that any pair of independent workers is taken for similar
-_JOINED = 0.5  # of the pairs between two groups, which must be similar
-_SUMS, _MAX_SHARE = 3, 0.5  # of each pair, with temporary arrays, and of the free memory
+_MIN_COMMON = 5  # common tasks of a pair that is compared
+_CLOSE = 0.5  # share of the usual disagreement
+_CHANCE = 0.01  # probability that any pair of independent workers is called similar
+_JOINED = 0.5  # share of the pairs between two groups that must be similar
+_SUMS, _MAX_SHARE = 3, 0.5  # arrays per pair, with temporary ones, and share of the free memory
 _EXACT_COMMON, _EXACT_DIFFER, _EXACT_CHANCE = 20, 0.002, 1e-6
-_MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # of the answers of exact copies, where labels are so many at most
+_MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # share of one label among the answers of exact copies, with up to 50 labels
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multiple of all votes
-_JOINT = 0.8  # of the departures
-_OFTEN, _FEWEST = 0.02, 5.0  # of the clear tasks, and of all
+_JOINT = 0.8  # share of the departures
+_OFTEN, _FEWEST = 0.02, 5.0  # joint errors: share of the clear tasks, and least number
 _IDENTICAL = 0.97
-_CLEARLY = 2.576  # standard errors, which chance reaches in one of a hundred cases
+_CLEARLY = 2.576  # standard errors (p = 0.01)
 _EPS = 1e-9
-_MIN_COUNTED = 3  # workers that are compared
-_MIN_ANSWERS = 2.0  # per task, below which joint errors cannot be seen
-_TYPICAL_ANSWERS = 2.0  # like the crowd's, beside a worker's own answers to tasks with gold
-_LEAST_ERROR = 0.01  # no error rate is closer to 0 or 1
+_MIN_COUNTED = 3  # workers to compare
+_MIN_ANSWERS = 2.0  # per task, to detect joint errors
+_TYPICAL_ANSWERS = 2.0  # prior answers at the crowd's error rate
+_LEAST_ERROR = 0.01  # least distance of an error rate from 0 and 1
 
 
 def find_copies(run: Run) -> CopyGroups | None:
-    """Detect the copy groups among answers with classes or levels; None if pairs are too many for the memory."""
+    """Detect copy groups among answers with classes or levels; None if the pairs do not fit in memory."""
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
     if n < _MIN_COUNTED or encoding.n_labels < 2:
@@ -116,9 +116,10 @@ def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]
 
 
 class _Pairs(NamedTuple):
-    """Pairs of workers that are exact copies or close, the usual disagreement and the closest rate of each worker.
+    """Pairs of close workers, and the usual disagreement and highest agreement rate of each worker.
 
-    ``chance`` is that of so few disagreements, times the number of all pairs; that of an exact copy is not computed.
+    ``chance`` is the probability of at most this many disagreements, times the number of pairs. It is a bound for exact
+    copies.
     """
 
     left: Workers
@@ -132,12 +133,12 @@ class _Pairs(NamedTuple):
 
 
 def _compare_pairs(run: Run) -> _Pairs | None:
-    """Compare all pairs, for some workers at a time, as the free memory allows."""
+    """Compare all pairs, in ranges of workers that fit in the free memory."""
     ranges = fit_ranges(run, count_met(run), _SUMS, share=_MAX_SHARE)
     if ranges is None:
         return None
     n = len(run.workers)
-    share = np.zeros(n)  # of each worker's most frequent label
+    share = np.zeros(n)  # share of each worker's most frequent label
     if run.encoding.n_labels <= _MAX_LABELS:
         counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
@@ -148,7 +149,7 @@ def _compare_pairs(run: Run) -> _Pairs | None:
     n_pairs = sum(part[2] for part in found) / 2
     left, right, common, differ, exact = map(np.concatenate, zip(*(part[3] for part in found), strict=True))
     expected = np.minimum(usual[left], usual[right])
-    several = (share < 1)[left] & (share < 1)[right]  # who says one label only agrees with all who say the same
+    several = (share < 1)[left] & (share < 1)[right]  # workers with one label agree with all who use it
     kept = (left < right) & (exact | (several & (differ <= _CLOSE * expected)))
     left, right, common, differ, exact, expected = (
         column[kept] for column in (left, right, common, differ, exact, expected)
@@ -156,7 +157,7 @@ def _compare_pairs(run: Run) -> _Pairs | None:
     differing = np.round(differ * common)
     chance = n_pairs * _least_chance(differing, common, expected)
     rare = chance < _CHANCE
-    if rare.any():  # most small crowds need no scipy
+    if rare.any():  # scipy is slow to import, and rarely needed
         from scipy.special import bdtr
 
         chance[rare] = n_pairs * bdtr(differing[rare], common[rare].astype(np.int64), expected[rare])
@@ -164,7 +165,7 @@ def _compare_pairs(run: Run) -> _Pairs | None:
 
 
 def _least_chance(differing: Floats, common: Floats, expected: Floats) -> Floats:
-    """Bound the probability of at most so many disagreements from below (Ash, Information Theory, 1965, p. 115)."""
+    """Return a lower bound of the binomial tail probability (Ash, Information Theory, 1965, p. 115)."""
     common = np.maximum(common, 1.0)
     share = differing / common
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -177,7 +178,7 @@ def _least_chance(differing: Floats, common: Floats, expected: Floats) -> Floats
 def _keep_close(
     rows: range, sums: dict[str, Any], *, varied: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats, int, tuple[Array, ...]]:
-    """Return the usual disagreement of some workers, the closest rate, the number of pairs, and the close pairs."""
+    """Return usual disagreement and highest agreement rate per worker, the number of pairs, and the close pairs."""
     row, right, common = list_entries(sums["common"])
     several = (common >= _MIN_COMMON) & (rows.start + row != right)
     row, right, common = row[several], right[several], common[several]
@@ -196,7 +197,7 @@ def _keep_close(
 
 
 def _join_exact(pairs: _Pairs, alone: Workers) -> Workers:
-    """Return the first worker of each worker's group of exact copies."""
+    """Return, per worker, the first worker of their group of exact copies."""
     closest = np.where(pairs.closest > 0, pairs.closest, 1.0)
     rate = np.minimum(closest[pairs.left], closest[pairs.right])
     improbable = pairs.common * np.log(np.maximum(rate, _EPS)) < np.log(_EXACT_CHANCE / len(alone) ** 2)
@@ -206,7 +207,7 @@ def _join_exact(pairs: _Pairs, alone: Workers) -> Workers:
 
 
 def _find_near(run: Run, pairs: _Pairs) -> Workers:
-    """Return the first worker of each worker's group of near copies, given pairs of a run without exact copies."""
+    """Return, per worker, the first worker of their group of near copies, given a run without exact copies."""
     expected = np.minimum(pairs.usual[pairs.left], pairs.usual[pairs.right])
     similar = np.flatnonzero((pairs.chance < _CHANCE) & (pairs.differ <= _CLOSE * expected))
     closeness = pairs.differ[similar] / np.maximum(expected[similar], _EPS)
@@ -220,7 +221,7 @@ def _find_near(run: Run, pairs: _Pairs) -> Workers:
 
 
 def _join_similar(lefts: list[int], rights: list[int], n: int) -> Workers:
-    """Join pairs, the closest first, and return the first worker of each worker's group."""
+    """Join pairs, the closest first; return, per worker, the first worker of their group."""
     beside: dict[int, set[int]] = {}
     for left, right in zip(lefts, rights, strict=True):
         beside.setdefault(left, set()).add(right)
@@ -245,7 +246,7 @@ def _join_similar(lefts: list[int], rights: list[int], n: int) -> Workers:
 
 
 class JointErrors(NamedTuple):
-    """Sums over tasks of what the members of a group say together."""
+    """Sums over tasks of the departures and joint errors of a group."""
 
     clear: float
     departs: float
@@ -256,7 +257,7 @@ class JointErrors(NamedTuple):
     squares: float
 
     def show_copies(self) -> bool:
-        """Return whether the members copy, and are not only accurate."""
+        """Return whether the members copy, rather than agree because they are accurate."""
         if self.joint < max(_JOINT * self.departs, _OFTEN * self.clear, _FEWEST):
             return False
         identical = self.same >= _IDENTICAL * self.shared
@@ -264,7 +265,7 @@ class JointErrors(NamedTuple):
 
 
 def _count_joint_errors(run: Run, number: Workers) -> dict[int, JointErrors]:
-    """Return the joint errors of each group of two workers or more, by its first worker."""
+    """Return the joint errors of each group of at least two workers, by its first worker."""
     groups = np.flatnonzero(np.bincount(number, minlength=len(number)) > 1)
     if not len(groups):
         return {}
@@ -276,7 +277,7 @@ def _count_joint_errors(run: Run, number: Workers) -> dict[int, JointErrors]:
 
 
 def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
-    """Add up the joint errors of each group, in the row of one of its members; ``member`` is -1 outside of groups."""
+    """Sum the joint errors of each group, in the row of a member; ``member`` is -1 outside groups."""
     sums = np.zeros((block.n_workers, 7))
     several = block.per_task((member >= 0).astype(np.float64).take(block.worker)) > 1
     if not several.any():
@@ -302,7 +303,7 @@ def joint_error_sums(block: Block, member: Floats) -> dict[str, Floats]:
 
 
 def _depart(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return, per task of a group, whether it is clear, and how often members depart, alone and together."""
+    """Return, per task of a group, whether it is clear, and its departures and joint errors."""
     each = np.arange(len(rest))
     winner = rest.argmax(axis=1)
     others = rest.copy()
@@ -317,7 +318,7 @@ def _depart(own: Floats, size: Floats, rest: Floats) -> tuple[Floats, Floats, Fl
 
 
 def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places: tuple[Array, ...]) -> Floats:
-    """Return, per task of a group, how many more answers of others are predicted if the group counts once."""
+    """Return y: per task of a group, the gain in predicted answers of other workers if the group counts once."""
     at, slot, mine, group = places
     counts = block.sizes[at]
     cell = np.repeat(np.arange(len(at)), counts)
@@ -337,7 +338,7 @@ def _gain_if_once(block: Block, own: Floats, size: Floats, rest: Floats, places:
 
 
 def collapse(run: Run, groups: CopyGroups) -> Run:
-    """Return a run in which each group answers as its first worker, and once per task."""
+    """Return a run in which each group answers once per task, as its first worker."""
     if not groups.has_copies:
         return run
     changed = run.map(partial(_collapse_and_prepare, number=groups.number, encoding=run.encoding))
@@ -349,7 +350,7 @@ def _count_answers(block: Block) -> dict[str, Floats]:
 
 
 def _collapse_and_prepare(block: Block, *, number: Workers, encoding: Encoding) -> Block:
-    """Return a block in which each group gives one label, prepared for the kernels."""
+    """Return a block with one label per group and task, prepared for the kernels."""
     if encoding.nominal or encoding.n_classes is not None:
         return encoding.prepare(collapse_block(block, number))
     kernels = encoding.kernels
@@ -363,7 +364,7 @@ def _collapse_and_prepare(block: Block, *, number: Workers, encoding: Encoding) 
 def decide_collapsed(
     block: Block, *params: Floats, number: Workers, encoding: Encoding, decide: Callable[..., dict[str, Array]]
 ) -> dict[str, Array]:
-    """Estimate labels from answers of which each group gives one per task."""
+    """Estimate labels from collapsed answers."""
     if not isinstance(block.workers, slice):
         first = np.unique(number[block.workers], return_index=True)[1]
         params = tuple(each[first] for each in params)
@@ -371,9 +372,9 @@ def decide_collapsed(
 
 
 def collapse_block(block: Block, number: Workers, codes: Array | None = None) -> Block:
-    """Return a block in which each group gives the label that most of its members gave, of several the first.
+    """Return a block with one label per group and task: that of most members, the first if labels tie.
 
-    ``codes`` number equal labels, unless labels are numbers already.
+    ``codes`` are integers that are equal for equal labels; by default the labels themselves.
 
     >>> from allalike._core.blocks.block import Block
     >>> block = collapse_block(Block.of([[0], [1], [1], [0]]), np.array([0, 0, 0, 3]))
@@ -389,7 +390,7 @@ def collapse_block(block: Block, number: Workers, codes: Array | None = None) ->
     order = np.lexsort((codes, key))
     pair = np.flatnonzero(np.append(True, (np.diff(key[order]) != 0) | (np.diff(codes[order]) != 0)))
     count = np.diff(np.append(pair, len(order)))
-    best = np.lexsort((-count, key[order[pair]]))  # stable: of labels with the same count the first
+    best = np.lexsort((-count, key[order[pair]]))  # stable: the first of tied labels
     rows = order[pair[best[np.unique(key[order[pair[best]]], return_index=True)[1]]]]
     sizes = np.bincount(block.task[rows], minlength=block.n_tasks)
     return replace(
@@ -405,7 +406,7 @@ def collapse_block(block: Block, number: Workers, codes: Array | None = None) ->
 
 
 def with_voices(block: Block, *, groups: CopyGroups) -> Block:
-    """Return the block with the weights of its answers in their copy groups, if there are any."""
+    """Return the block with the weight of each answer within its copy group."""
     if not groups.has_copies:
         return block
     number, task = groups.number[block.workers].take(block.worker), block.task
@@ -416,13 +417,13 @@ def with_voices(block: Block, *, groups: CopyGroups) -> Block:
     return block.keeping(AnswerWeights(1.0 / np.bincount(group)[group], group))
 
 
-# Correlation of errors: ten answers whose errors are correlated say less than ten that err independently. If two
-# answers to a task have errors with the mean correlation rho beyond the error rates of their workers, as gold labels
-# show it, n answers count like n / (1 + (n - 1) rho) (the design effect; Kish: Survey Sampling. 1965).
+# Correlation of errors: with mean correlation rho between the errors of two answers to a task, estimated from gold
+# labels beyond the error rates of their workers, the effective number of answers is n / (1 + (n - 1) rho) (the design
+# effect; Kish: Survey Sampling. 1965).
 
 
 def count_effective_voices(block: Block, correlation: float) -> Floats:
-    """Return, per task, how many independent answers its answers count like, if so do the errors of two of them.
+    """Return the effective number of answers per task, given the mean correlation of errors.
 
     >>> from allalike._core.blocks.block import Block
     >>> count_effective_voices(Block.of([[0], [1], [1], [0]]), 1 / 3)
@@ -433,7 +434,7 @@ def count_effective_voices(block: Block, correlation: float) -> Floats:
 
 
 def find_error_correlation(run: Run) -> float | None:
-    """Return the mean correlation of the errors of two answers to a task whose truth is known; None without any."""
+    """Return the mean error correlation of two answers to a task with gold; None without such pairs."""
     sums = run.sum(partial(_gold_sums, kernels=run.kernels))
     errors, answers = sums["distance"], sums["answers"]
     total = answers.sum()
@@ -449,7 +450,7 @@ def _gold_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
 
 
 def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str, Floats]:
-    """Add up, in the row of the first worker of a task, the products of its errors, less what is expected of each."""
+    """Sum the products of standardised errors of each task with gold, in the row of its first worker."""
     if not len(block.gold_task):
         nothing = np.zeros(block.n_workers)
         return {"products": nothing, "pairs": nothing}

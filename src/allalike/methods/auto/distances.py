@@ -1,40 +1,38 @@
-"""Distances: weights of workers for labels that are neither a few classes nor numbers.
+"""Distances: worker weights for labels other than numbers and up to twenty classes.
 
-**Error of a worker.** Every answer i of a task is compared with the others, which have weights w_j. With W = sum_j w_j,
-y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), without i,
+**Error of a worker.** Every answer i to a task is compared with the other answers j, weighted by w_j. With
+W = sum_j w_j, y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), without i,
 
     e_i = y_i - v_i
 
-is its distance to the centre of the others, exactly so for every distance that comes from an inner product, such as
-Hamming, Kendall tau or cosine. The mean over the answers of a worker is their error.
+is its distance to the centre of the other answers. This is exact for distances from an inner product: Hamming, Kendall
+tau, cosine. The mean of e over a worker's answers is their error.
 
-**Shrinkage.** Within tasks of three or more answers, errors less their mean vary between and within workers. F is the
-ratio of both variances, and errors are shrunk towards their mean as if it stood for s0 further answers (empirical
-Bayes),
+**Shrinkage.** Errors minus their task mean, on tasks with three or more answers, vary between and within workers. F is
+the ratio of these variances. Errors are shrunk towards their mean by s0 prior answers (empirical Bayes):
 
     s0 = (answers of a usual worker) / (F - 1),    f_w = (sum e + s0 * mean) / (answers + s0).
 
-**Weights.** A worker who guesses is D - v from the centre, with D the distance of labels of different tasks, and has
-weight 0: w = max(0, (D - v) / f - 1). Three rounds, of which the first has equal weights. Levels and vectors, which
-have coordinates, have the weights of worker lines (`allalike.methods.auto.lines`) instead: distances alone would
-reward workers who stay near the middle.
+**Weights.** The distance of a guess to the centre is D - v, with D the mean distance of labels of different tasks. Its
+weight is 0: w = max(0, (D - v) / f - 1). There are three rounds; the first has equal weights. Levels and vectors have
+coordinates, so they use the weights of worker lines (`allalike.methods.auto.lines`). Distances alone would reward
+workers who stay near the middle.
 
-The weights are used unless halves of the workers refute them (`split_half`).
+The weights are used unless a split-half test refutes them (`split_half`).
 
-**Many classes.** With n answers, of whose weight label l has the share s_l, and error rate e of a typical worker,
+**Many classes.** With n answers to a task, weight share s_l of label l, and error rate e of a typical worker,
 
     p_l ~ ((1 - e) (k - 1) / e)^(n s_l).
 
-**Levels.** A worker who errs usually chooses a level next to the right one. With the profile q_d, how likely a level at
-distance d is relative to the right one, an answer y to a task with label t has
+**Levels.** Wrong answers are usually close to the right level. The profile q_d is the probability of a level at
+distance d relative to the right one. For an answer y to a task with label t,
 
     P[y | t] = q_|y-t| / sum_z q_|z-t|,    p_t ~ prod_i P[y_i | t]^(n w_i / sum w).
 
-The crowd has one profile, estimated by EM on a sample (q does not grow with d). Workers differ by their weights w
-alone.
+The crowd has one profile, estimated by EM on a sample; q does not increase with d. Workers differ only by weight.
 
-Confidence is lower than p where the label has few votes (`gold_calibration`). Shared errors that are no copies are not
-detected.
+Confidence is lower than p if the label has few votes (`gold_calibration`). Shared errors are detected only if they come
+from copying.
 """
 
 from __future__ import annotations
@@ -67,10 +65,10 @@ if TYPE_CHECKING:
 
 _ROUNDS = 3
 _MIN_ANSWERS = 2.0  # per task
-_MAX_LEVELS = 20  # whose probabilities are estimated
+_MAX_LEVELS = 20  # for estimated probabilities
 _PROFILE_ROUNDS, _PROFILE_ANSWERS = 8, 20_000
-_LEAST = 1e-6  # of q, below which an answer does not count against a level
-_LEAST_ERROR = 0.01  # of a typical worker
+_LEAST = 1e-6  # least q, so that one answer cannot rule out a level
+_LEAST_ERROR = 0.01  # least error rate of a typical worker
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
 _FEW = "there are fewer than two answers per task"
@@ -79,12 +77,12 @@ _REFUTED = "a split-half test does not support weights"
 
 
 def has_coordinates(encoding: Encoding) -> bool:
-    """Return whether labels are numbers, or vectors of them, or levels in an order."""
+    """Return whether labels are numbers, vectors or ordered levels."""
     return encoding.noise.weighting == "inverse" or (encoding.n_classes is not None and not encoding.nominal)
 
 
 def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
-    """Fit errors and weights to distances; with gold labels, answers are compared with these."""
+    """Fit errors and weights of workers to distances; on tasks with gold, to distances from the gold label."""
     groups, number = screening.groups, screening.groups.number
     whole = collapse(run, groups)
     disparity = Peers(whole).unweighted
@@ -118,7 +116,7 @@ def fit_distances(run: Run, screening: Screening, *, use_gold: bool = False) -> 
 def _choose_weights(
     run: Run, screening: Screening, errors: Errors, measure: Callable[..., Errors], lines: LineFit | None
 ) -> tuple[Floats, dict[str, Any]]:
-    """Return weights, or equal ones where the answers do not support others, and facts for the summary."""
+    """Return weights, equal if the answers do not support unequal ones, and facts for the summary."""
     notes: dict[str, Any] = {"chosen": "weights", "f_ratio": errors.ratio, "prior_answers": errors.strength}
     weight, why = errors.weight, ""
     if screening.camps:
@@ -141,9 +139,9 @@ def _choose_weights(
 
 
 class Errors(NamedTuple):
-    """Shrunk errors and weights of workers, F, the answers that the mean stands for, and answers per task.
+    """Shrunk errors and weights of workers, F, strength of the shrinkage, and answers per task.
 
-    ``sums`` are those of the last round, in their unit.
+    ``sums`` are from the last round, in this unit.
     """
 
     fault: Floats
@@ -156,7 +154,7 @@ class Errors(NamedTuple):
 
     @property
     def uncertainty(self) -> Uncertainty:
-        """The uncertainty of errors that are squares, less the error of the centre of the others."""
+        """The uncertainty of squared errors, with the error of the other answers' centre subtracted."""
         answers = self.sums["answers"]
         n, own = np.maximum(answers, 1.0), self.sums["fault"] / np.maximum(answers, 1.0)
         variance = (self.sums["fault squared"] - n * own**2) / np.maximum(n - 1, 1.0) / n
@@ -166,7 +164,7 @@ class Errors(NamedTuple):
 
 
 def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool = False) -> Errors:
-    """Estimate the errors of workers and their weights, given the distance of a guess, and a unit of distances."""
+    """Estimate errors and weights of workers, given the distance of a guess and a unit of distances."""
     weight = np.ones(len(run.workers))
     for _ in run.rounds(_ROUNDS):
         kernel = partial(distance_sums, kernels=run.kernels, unit=unit, use_gold=use_gold)
@@ -180,15 +178,15 @@ def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool
             weight = np.where(fault < chance, chance / fault - 1.0, 0.0) if np.isfinite(guess) else mean / fault
         weight = normalise(weight)
     per_task = float(run.answer_counts.sum() / max(sums["tasks"].sum(), 1.0))
-    if not sums["answers"].any() and run.history is None:  # nothing is compared
+    if not sums["answers"].any() and run.history is None:  # no task has two answers
         fault = np.full(len(fault), np.nan)
     return Errors(fault * unit, weight, ratio, strength, per_task, unit, sums)
 
 
 def compare_workers(sums: dict[str, Floats]) -> tuple[float, float]:
-    """Return the ratio F of variances between and within workers, and how many answers the mean stands for.
+    """Return the ratio F of variances between and within workers, and the strength s0 of the shrinkage.
 
-    Deviations within tasks sum to 0 and are stretched for it, so that n workers have n degrees of freedom.
+    Deviations within tasks sum to 0. They are stretched, so that n workers have n degrees of freedom.
     """
     crowded = sums["compared"].sum() > 0
     n, value, square = (
@@ -208,7 +206,7 @@ def compare_workers(sums: dict[str, Floats]) -> tuple[float, float]:
 
 
 def _shrink(sums: dict[str, Floats], mean: float, strength: float, run: Run, unit: float) -> Floats:
-    """Shrink errors towards their mean; statistics of earlier answers count like these."""
+    """Shrink errors towards their mean, over current and earlier answers."""
     answers, total, past = sums["answers"], sums["fault"], run.history
     if past is not None:
         answers, total = answers + past.answers, total + past.answers * past.fault / unit
@@ -221,9 +219,9 @@ def _shrink(sums: dict[str, Floats], mean: float, strength: float, run: Run, uni
 def distance_sums(
     block: Block, weights: Floats, *, kernels: Kernels, unit: float = 1.0, use_gold: bool = False
 ) -> dict[str, Floats]:
-    """Add up, per worker, e and v of answers that have peers, and the moments of e and of its deviations within tasks.
+    """Sum, per worker, e and v of answers that have peers, and the moments of e and of its deviations within tasks.
 
-    With gold labels, e is the distance to these.
+    If gold labels are used, e is the distance to the gold label.
     """
     own = weights.take(block.worker)
     distance, others = kernels.peer_distances(block, weights)
@@ -255,11 +253,11 @@ def distance_sums(
     return {"tasks": tasks, **{name: block.per_worker(column) for name, column in columns.items()}}
 
 
-# Uncertainty, and labels where a copy group counts once per task.
+# Uncertainty, and labels after collapsing.
 
 
 def _has_classes(run: Run) -> bool:
-    """Return whether labels are many classes, or a few levels."""
+    """Return whether labels are classes or at most twenty levels."""
     k = run.encoding.n_labels
     return k > 1 and (run.encoding.nominal or (run.encoding.n_classes is not None and k <= _MAX_LEVELS))
 
@@ -285,7 +283,7 @@ def _choose_decision(
     use_gold: bool,
     copies: bool,
 ) -> dict[str, Any]:
-    """Return the part of a fit that decides labels, of a run from which copies were taken, if there were any."""
+    """Return the fields of a fit that decide labels, for a collapsed run."""
     k, nominal = run.encoding.n_labels, run.encoding.nominal
     kernels, choices = run.choose_quorum(weight) if copies else (run.kernels, {})
     how: dict[str, Any] = {"kernels": kernels, "ties": run.ties}
@@ -316,7 +314,7 @@ def _decide_by_rule(block: Block, *, weight: Floats, kernels: Kernels, ties: Tie
     return np.asarray(kernels.aggregate(block, weight, weight, ties=ties)["label"])
 
 
-# Labels and confidences of many classes, and of levels.
+# Labels and confidences of many classes and of levels.
 
 
 def decide_surely(
@@ -329,7 +327,7 @@ def decide_surely(
     k: int,
     error: float,
 ) -> dict[str, Array]:
-    """Find labels of k known classes with their confidence, and that of the next label, answered or not (``second``).
+    """Return labels of k classes, their confidence, and the confidence of the second most probable class (``second``).
 
     ``error`` is the error rate of a typical worker.
     """
@@ -349,9 +347,6 @@ def decide_surely(
     return {**found, "confidence": confidence, "second": (1 - confidence) * sure * rival / np.maximum(1 - sure, 1e-12)}
 
 
-# Levels: the distances of places |x - y| from 0 to k - 1 are the rows of a table of masks.
-
-
 def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
     """Estimate the profile q of k levels by EM on a sample of the tasks."""
     sample, profile, apart = sample_tasks(run, _PROFILE_ANSWERS, with_gold=False), np.exp(-np.arange(k)), _apart(k)
@@ -369,12 +364,12 @@ def estimate_profile(run: Run, k: int, weights: Floats) -> Floats:
 
 
 def _apart(k: int) -> Array:
-    """Return the distance of every two of k levels."""
+    """Return the distances between k levels."""
     return np.abs(np.arange(k)[:, None] - np.arange(k))
 
 
 def _probabilities(block: Block, weights: Floats, *, profile: Floats, kernels: Kernels) -> tuple[Floats, Array]:
-    """Return the probability of each level per task, and the levels of the answers."""
+    """Return the probability of each level per task, and the level of each answer."""
     code, k = kernels.restore_answers(block, np.arange(len(block.label))).astype(np.intp), len(profile)
     weight, total = block.answer_weights(weights)
     counts = weight * block.to_answers(block.sizes / total)
@@ -394,7 +389,7 @@ def decide_levels(
     estimate: LinesEstimate | None = None,
     profile: Floats | None = None,
 ) -> dict[str, Array]:
-    """Find labels by the rule of the label type, or nearest to estimated places, with their confidence."""
+    """Return labels by the rule of the label type or nearest to estimated places, with their confidence."""
     found: dict[str, Array] = kernels.aggregate(block, weights, faults, ties=ties)
     if estimate is not None:
         workers, gain = lines

@@ -1,27 +1,26 @@
-"""Gold calibration: how much the crowd's probabilities, each class and each worker count, learned from gold labels.
+"""Gold calibration: weights of the crowd's probabilities, of classes and of workers, fitted to gold labels.
 
-Agreement cannot show errors that most workers share, and gold labels can. With p the probabilities of the classes of a
-task that the crowd alone gives,
+Gold labels reveal errors that most workers share, and agreement does not. Let p be the class probabilities of a task
+without gold:
 
-    P[c] ~ exp(a log p_c + b_c + sum of w_j over the workers j who say c).
+    P[c] ~ exp(a log p_c + b_c + sum of w_j over the workers j who answer c).
 
 a, b and w maximise the likelihood of the gold labels (a conditional logit; McFadden: Conditional logit analysis of
-qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior around a = 1, b = 0 and w = 0, which is the
-crowd as it is. Its standard deviation is 1/2 for a and 1/4 for b. For w it is the smallest of 1/8, 1/4, 1/2 and 1 with
-which each fifth of the gold labels is predicted by the others nearly as well as with the best of these, by half a
-standard error: two hundred workers fit fifty gold labels by chance, and must not. If the crowd as it is does as well,
-it stays so. A few gold labels hardly change anything, and hundreds make the crowd follow the accurate workers, be it a
-single one.
+qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior. Its mean is a = 1, b = 0 and w = 0, which
+leaves p unchanged. Its standard deviation is 1/2 for a and 1/4 for b. For w it is chosen by five-fold
+cross-validation: the smallest of 1/8, 1/4, 1/2 and 1 that is within half a standard error of the best. This prevents
+overfitting, because two hundred workers can fit fifty gold labels by chance. If an unchanged p is within that range, p
+is not changed. A few gold labels change little. With hundreds, labels follow the accurate workers, even a single one.
 
-From twenty gold labels on they also calibrate confidences. With z the logit of a confidence, and m its mean over the
-gold tasks,
+From twenty gold labels on, confidences are calibrated as well. With z the logit of a confidence, and m its mean over
+tasks with gold,
 
     logit of the calibrated confidence = z + shift + slope (z - m)
 
-maximises the likelihood of which labels are right, as the other fifths predict them, with a normal prior around 0 of
-standard deviation 1 for the shift and 0.4 for the slope (Platt: Probabilistic outputs for support vector machines.
-1999). Without gold labels, the logit of the share of labels that are right is that of the mean confidence less 0.16,
-with a standard deviation of 0.87 in past crowds.
+maximises the likelihood of right and wrong held-out labels, with a normal prior of mean 0 and standard deviation 1 for
+the shift and 0.4 for the slope (Platt: Probabilistic outputs for support vector machines. 1999). Without gold labels,
+the logit of the share of right labels is that of the mean confidence minus 0.16, with a standard deviation of 0.87 in
+past crowds.
 """
 
 from __future__ import annotations
@@ -48,22 +47,22 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 _CROWD_SPREAD, _CLASS_SPREAD = 0.5, 0.25  # standard deviations of the prior
-_WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # that of w; with 0 the crowd stays as it is
+_WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # of w; with 0, p is unchanged
 _NEARLY = 0.5  # standard errors
-_MOST, _MOST_HELD_OUT = 5000, 1000  # gold labels that are learned from, and that are used in cross-validation
-_FOLDS, _FEW = 5, 10  # gold labels, of which fewer are not cross-validated
-_LEAST = 1e-4  # no class is less probable
-_SHIFT_SD, _SLOPE_SD = 1.0, 0.4  # of the calibration of confidences
-_LEAST_LOGIT = 0.02  # no confidence is closer to 0 or 1 when it is calibrated
-_PAST_SHIFT, _PAST_SD = -0.16, 0.87  # of logit(share right) about that of the mean confidence, in past crowds
+_MOST, _MOST_HELD_OUT = 5000, 1000  # gold labels for the fit, and for cross-validation
+_FOLDS, _FEW = 5, 10  # folds, and least gold labels for cross-validation
+_LEAST = 1e-4  # least probability of a class
+_SHIFT_SD, _SLOPE_SD = 1.0, 0.4  # priors of the calibration of confidences
+_LEAST_LOGIT = 0.02  # least distance of a confidence from 0 and 1 in calibration
+_PAST_SHIFT, _PAST_SD = -0.16, 0.87  # of logit(share right) minus logit(mean confidence), in past crowds
 _NEWTON_STEPS = 30
-_HIGH, _LEAD = 0.01, 1e-6  # distance of a gold-free confidence from 1; of the largest probability from the second
-_LOWER = 0.2  # logits by which a gold-free confidence is lower
+_HIGH, _LEAD = 0.01, 1e-6  # least distance of a confidence without gold from 1, and between the two largest
+_LOWER = 0.2  # logits subtracted from a confidence without gold
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The coefficients a, b and w, the number of gold labels, and the map that calibrates confidences."""
+    """The coefficients a, b and w, the number of gold labels, and the calibration of confidences."""
 
     crowd: float
     classes: Floats
@@ -72,7 +71,7 @@ class Learned:
     confidence: ConfidenceMap | None = None
 
     def apply(self, block: Block, table: Floats) -> Floats:
-        """Return the probabilities of classes, given those of the crowd."""
+        """Return class probabilities, given those without gold."""
         votes = count_votes(block, *select_workers(block, [self.workers]), k=table.shape[1])
         belief = softmax(self.crowd * _logarithm(table) + self.classes + votes)[0]
         if self.confidence is None:
@@ -81,17 +80,17 @@ class Learned:
 
 
 def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
-    """Learn from the gold labels of a run, given the probabilities that the crowd gives the classes of a block."""
+    """Fit the coefficients to the gold labels of a run; ``believe`` returns class probabilities without gold."""
     block = pick_known(run, _MOST)
     truth = np.full(block.n_tasks, run.encoding.n_labels)
     truth[block.gold_task] = block.gold_label
     answers = mix(run.workers.hashes()[block.worker] ^ mix(block.label.astype(np.uint64)))
     content: npt.NDArray[np.uint64] = np.add.reduceat(answers, block.starts) + truth.astype(np.uint64)
     order = np.argsort(mix(content), kind="stable")
-    place = np.argsort(order)  # fifths depend on what was answered, not on the name of a task
+    place = np.argsort(order)  # folds depend on the answers, not on task ids
     belief = _logarithm(believe(block))[order]
     facts = _Facts(belief, truth[order], place[block.task], block.worker, block.label, block.n_workers)
-    facts = facts.only(facts.truth < run.encoding.n_labels)  # a label that no worker gave is of no use
+    facts = facts.only(facts.truth < run.encoding.n_labels)  # gold labels that no worker gave cannot be used
     if len(facts.truth) < _FEW:
         return facts.fit(_WORKER_SPREADS[1])
     some = facts.only(np.arange(len(facts.truth)) < _MOST_HELD_OUT)
@@ -106,7 +105,7 @@ def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
 
 
 def _choose(likelihoods: dict[float, Floats]) -> float:
-    """Return the first spread that predicts gold labels nearly as well as the best."""
+    """Return the smallest spread that predicts gold labels nearly as well as the best one."""
     best = max(likelihoods.values(), key=np.sum)
     behind = {spread: best - each for spread, each in likelihoods.items()}
     error = np.sqrt(len(best))
@@ -115,7 +114,7 @@ def _choose(likelihoods: dict[float, Floats]) -> float:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Tasks with gold: logarithms of probabilities, gold labels, and the answers, each with its task."""
+    """Tasks with gold: log probabilities, gold labels, and answers with their task."""
 
     belief: Floats
     truth: Array
@@ -125,7 +124,7 @@ class _Facts:
     n_workers: int
 
     def only(self, kept: Array) -> _Facts:
-        """Return those of some tasks."""
+        """Return the selected tasks."""
         rows = kept[self.task]
         task = (np.cumsum(kept) - 1)[self.task][rows]
         return _Facts(self.belief[kept], self.truth[kept], task, self.worker[rows], self.label[rows], self.n_workers)
@@ -142,7 +141,7 @@ class _Facts:
         return likelihoods
 
     def fit(self, worker_spread: float) -> Learned:
-        """Maximise the likelihood of the gold labels, with such a standard deviation of w."""
+        """Maximise the likelihood of the gold labels, given the prior standard deviation of w."""
         n, k = len(self.truth), self.belief.shape[1]
         if not worker_spread:
             return Learned(1.0, np.zeros(k), np.zeros(self.n_workers), n)
@@ -168,7 +167,7 @@ class _Facts:
         return read(descend(lose, usual, least))
 
     def cross_validate(self, worker_spread: float) -> Floats:
-        """Return the scores of each fifth of the tasks by what is learned from the others."""
+        """Return the scores of each fold by a fit to the other folds."""
         fold, score = np.arange(len(self.truth)) % _FOLDS, np.empty_like(self.belief)
         for number in range(_FOLDS):
             score[fold == number] = self.only(fold == number).score(self.only(fold != number).fit(worker_spread))
@@ -183,7 +182,7 @@ def _logarithm(table: Floats) -> Floats:
 
 
 class ConfidenceMap(NamedTuple):
-    """Shift and slope of logits of confidences around a centre, and the covariance of both."""
+    """Shift and slope of the logits of confidences around a centre, and their covariance."""
 
     shift: float
     slope: float
@@ -192,7 +191,7 @@ class ConfidenceMap(NamedTuple):
 
     @classmethod
     def fit(cls, confidence: Floats, right: Array) -> ConfidenceMap:
-        """Fit the map to confidences of gold tasks, and whether their labels are right, by Newton's method."""
+        """Fit the map to confidences of tasks with gold and whether their labels are right, by Newton's method."""
         logit = _logit(confidence, _LEAST_LOGIT)
         centre = float(logit.mean())
         columns = np.stack([np.ones(len(logit)), logit - centre], axis=1)
@@ -221,9 +220,9 @@ class ConfidenceMap(NamedTuple):
 
 
 def estimate_share_right(confidence: float, error: float | None = None) -> dict[str, float]:
-    """Estimate the share of labels that are right, with its 95 % interval, from the mean confidence.
+    """Estimate the share of right labels and its 95 % interval from the mean confidence.
 
-    ``error`` is the standard error of its logit if gold labels calibrate confidences.
+    ``error`` is the standard error of its logit, if gold labels calibrate confidences.
 
     >>> {name: round(share, 2) for name, share in estimate_share_right(0.8).items()}
     {'share_right': 0.77, 'share_right_low': 0.38, 'share_right_high': 0.95}
@@ -236,7 +235,7 @@ def estimate_share_right(confidence: float, error: float | None = None) -> dict[
 
 
 def lower_confidence(probability: Floats, share: Floats) -> Floats:
-    """Return confidences without gold labels, from the probabilities of labels and their shares of the votes.
+    """Return confidences without gold, from the probabilities and vote shares of labels.
 
     >>> lower_confidence(np.array([1.0, 0.8]), np.array([1.0, 0.6])).round(3)
     array([0.988, 0.656])
@@ -245,7 +244,7 @@ def lower_confidence(probability: Floats, share: Floats) -> Floats:
 
 
 def set_confidence(table: Floats, label: Array, confidence: Floats) -> Floats:
-    """Set the probabilities of labels, of which the largest of a row stays the largest, and scale the others."""
+    """Set the probabilities of labels and scale the others; the largest of a row remains the largest."""
     rows = np.arange(len(table))
     rest = table.copy()
     rest[rows, label] = 0.0

@@ -1,18 +1,18 @@
 """Gold regression: calibrate estimated numbers with gold labels.
 
-Agreement cannot show errors that workers share, and gold labels can. Offset and slope of the estimates t are fitted to
-the gold labels, each shrunk by how clear it is (James and Stein, 1961). Then the gain c_i of each worker's deviations
-d_it = x_it - t follows by ridge regression,
+Gold labels reveal errors that workers share, and agreement does not. Offset and slope of the estimates t are fitted to
+the gold labels, each shrunk towards 0 (James and Stein, 1961). Ridge regression then gives the gain c_i of each
+worker's deviations d_it = x_it - t,
 
     gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
 
-with u the usual error of an answer, solved in its dual form, so that workers may be more than gold labels. From 50 gold
-labels on, cross-validation chooses between other penalties and a monotone map of t (isotonic regression). The whole
-correction is multiplied by the regression of gold labels on held-out corrections, shrunk towards 1 and between 0 and 1
-(stacking; Breiman, 1996): corrections that do not predict other gold labels count little.
+with u the usual error of an answer. It is solved in dual form, because workers may outnumber gold labels. From 50 gold
+labels on, cross-validation may choose another penalty or a monotone map of t (isotonic regression). The correction is
+multiplied by its slope in a regression of gold labels on held-out corrections. This slope is shrunk towards 1 and
+clipped to 0 to 1 (stacking; Breiman, 1996), so corrections that do not predict other gold labels have little effect.
 
-**Intervals.** From 20 gold labels on, errors of held-out gold labels give intervals that cover 95 % (cross-conformal
-prediction; Vovk, 2015), provided that gold labels were drawn at random.
+**Intervals.** From 20 gold labels on, errors on held-out gold labels give 95 % prediction intervals (cross-conformal
+prediction; Vovk, 2015). They hold if the tasks with gold were drawn at random.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from allalike.methods.auto.lines import robust_deviation
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
 
-MIN_GOLD, INTERVAL_GOLD, MANY_GOLD = 10, 20, 50  # labels to calibrate, for intervals, and to choose how
+MIN_GOLD, INTERVAL_GOLD, MANY_GOLD = 10, 20, 50  # for calibration, for intervals, and for the choice of a model
 MAX_DEVIATION = 5.0  # usual errors
 _FOLDS = 10
 _LEVEL = 0.95
 _PENALTY = 30.0
-_KEPT_SPREAD = 0.5  # standard deviation of the share of corrections that is kept, around 1
+_KEPT_SPREAD = 0.5  # prior standard deviation of the share of corrections that is kept; its mean is 1
 _OTHERS = (("ridge", 3.0), ("ridge", 10.0), ("ridge", 100.0), ("monotone", 0.5), ("monotone", 1.0))
 
 
 class GoldRegression(NamedTuple):
     """A line from estimates to gold labels, a gain per worker, and a share of a monotone map through knots.
 
-    ``kept`` is the share of all corrections that counts; gains contain it. ``error`` is the factor by which standard
-    errors change, ``half_width`` that of a 95 % prediction interval (NaN with few gold labels), and ``known`` the
+    ``kept`` is the share of corrections that is applied; gains include it. ``error`` is the factor of standard errors,
+    ``half_width`` the half width of a 95 % prediction interval (NaN with fewer than 20 gold labels), and ``known`` the
     number of gold labels.
     """
 
@@ -55,33 +55,32 @@ class GoldRegression(NamedTuple):
     known: int = 0
 
     def bend(self, estimate: Floats) -> Floats:
-        """Return estimates between the line and the monotone map, without the deviations of workers."""
+        """Return estimates by the line and the monotone map, without worker deviations."""
         move = self.offset + self.slope * (estimate - self.centre)
         if self.share:
             move = self.share * (np.interp(estimate, *self.knots) - estimate) + (1 - self.share) * move
         return estimate + self.kept * move
 
     def predict(self, estimate: Floats, deviation: Any) -> Floats:
-        """Return calibrated estimates, given deviations in a matrix with a row per task and a column per worker."""
+        """Return calibrated estimates, given a matrix of deviations (tasks by workers)."""
         return np.asarray(self.bend(estimate) + deviation @ self.gain)
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts for a summary."""
+        """Return facts for the summary."""
         return {"labels": self.known, "slope": 1 + self.slope, "monotone": self.share}
 
 
 def fit_gold_regression(estimate: Floats, gold: Floats, deviation: Any) -> GoldRegression:
-    """Fit estimates of tasks with gold to their gold labels, all in units of a usual error.
+    """Fit a calibration of estimates to gold labels, all in units of the usual error.
 
     Parameters
     ----------
     estimate
-        Estimate of each task with gold, made without the gold labels.
+        Estimate of each task with gold, computed without gold labels.
     gold
         Gold label of each of these tasks.
     deviation
-        Deviations of answers from the estimates: a dense or sparse matrix with a row per task and a column per worker,
-        0 where an answer is missing.
+        Deviations of answers from the estimates: a dense or sparse matrix (tasks by workers), 0 for missing answers.
 
     >>> estimate = np.arange(20.0)
     >>> fit = fit_gold_regression(estimate, 2 * estimate + 1, np.zeros((20, 3)))
@@ -123,14 +122,14 @@ def fit_gold_regression(estimate: Floats, gold: Floats, deviation: Any) -> GoldR
 
 
 def _find_kept(move: Floats, needed: Floats) -> float:
-    """Return the share of held-out corrections to keep: a regression of needed ones on them, shrunk towards 1."""
+    """Return the slope of needed on held-out corrections, shrunk towards 1 and clipped to 0 to 1."""
     prior = float(((needed - move) ** 2).mean()) / _KEPT_SPREAD**2
     total = float((move**2).sum()) + prior
     return min(max((float((move * needed).sum()) + prior) / total, 0.0), 1.0) if total > 0 else 1.0
 
 
 def find_half_width(error: Floats) -> float:
-    """Return the half width of a 95 % prediction interval, given errors of held-out gold labels; NaN with few."""
+    """Return the half width of a 95 % prediction interval from errors on held-out gold labels; NaN with few."""
     if len(error) < INTERVAL_GOLD:
         return float("nan")
     rank = min(int(np.ceil((len(error) + 1) * _LEVEL)), len(error))
@@ -138,7 +137,7 @@ def find_half_width(error: Floats) -> float:
 
 
 def _fit(how: tuple[str, float], estimate: Floats, gold: Floats, gram: Floats) -> tuple[GoldRegression, Floats]:
-    """Fit in one of the ways; return the fit without gains, and their dual coefficients."""
+    """Fit one model; return it without gains, and the dual coefficients of the gains."""
     from scipy.optimize import isotonic_regression
 
     kind, amount = how
@@ -160,7 +159,7 @@ def _fit(how: tuple[str, float], estimate: Floats, gold: Floats, gram: Floats) -
 
 
 def _shrink_estimate(value: float, variance: float) -> float:
-    """Shrink an estimate towards 0 by how clear it is (positive-part James-Stein)."""
+    """Shrink an estimate towards 0 (positive-part James-Stein)."""
     return value * max(0.0, 1 - variance / value**2) if value else 0.0
 
 
@@ -168,7 +167,7 @@ def _shrink_estimate(value: float, variance: float) -> float:
 
 
 class Calibrated(NamedTuple):
-    """Calibrated estimates with 95 % prediction intervals (NaN with fewer than 20 gold labels), and how they follow."""
+    """Calibrated estimates, 95 % prediction intervals (NaN with fewer than 20 gold labels), and the regression."""
 
     estimate: Floats
     ci_low: Floats
@@ -177,18 +176,18 @@ class Calibrated(NamedTuple):
 
 
 def calibrate_scores(scores: Floats, estimate: Floats, gold: Floats, *, unit: float | None = None) -> Calibrated | None:
-    """Calibrate the estimates of scores with gold labels; return None with fewer than ten of them.
+    """Calibrate estimated scores with gold labels; return None with fewer than ten gold labels.
 
     Parameters
     ----------
     scores
-        A row per item and a column per judge; NaN where a judge gave no score.
+        Score of each item (row) by each judge (column); NaN if missing.
     estimate
-        Estimate of each item, made without gold: for example the mean of its scores.
+        Estimate of each item, computed without gold: for example the mean of its scores.
     gold
-        Gold label of each item; NaN where it is not known. Estimates of items with gold are the gold labels.
+        Gold label of each item; NaN if unknown. Items with gold get the gold label as their estimate.
     unit
-        Usual error of a score. By default a robust standard deviation of scores around the estimates.
+        Usual error of a score (default: a robust standard deviation of scores around the estimates).
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=200)

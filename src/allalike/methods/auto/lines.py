@@ -1,24 +1,24 @@
-"""Worker lines: estimate offset, slope and noise of each worker's numbers, where held-out answers support it.
+"""Worker lines: offset, slope and variance of each worker's numbers, used if held-out answers support them.
 
     x_it = m + a_i + b_i (t - m) + e_it,    Var e_it = s_i
 
-is answer x_it of worker i to a task with truth t, with m the middle of all truths. Its weight in the estimate of t is
-b_i^2 / s_i: a worker who stays near the middle of everything has slope 0 and no weight, however close to the others.
-a, b and s follow from the mean of the others' answers, u_it with variance v_it, by sums over tasks in two rounds:
+is the answer x_it of worker i to a task with truth t, and m is the middle of all truths. Its weight in the estimate of
+t is b_i^2 / s_i. So a worker who stays near the middle has slope 0 and weight 0, however close to the others. a, b and
+s follow from the mean u_it of the other answers, with variance v_it, by sums over tasks in two rounds:
 
     b_i - 1 = sum (t - m)(x - u) / (signal + noise / differences),    signal = sum (u - m)^2 - sum v,
 
-where the noise of the others is subtracted from the signal (an errors-in-variables regression), and a_i, b_i and s_i
-are shrunk towards 0, 1 and the mean of s as far as workers differ by chance only (empirical Bayes). What all workers
-have in common is not identified: the mean offset is 0, the mean slope 1.
+where the noise of the other answers is subtracted from the signal (an errors-in-variables regression). a_i, b_i and s_i
+are shrunk towards 0, 1 and the mean of s by the share of their differences that chance explains (empirical Bayes).
+Offsets and slopes common to all workers are not identified: the mean offset is set to 0, the mean slope to 1.
 
-**Outliers.** The estimate of t is the weighted mean, or one step from the weighted median with residuals bounded
-at two standard deviations (Huber), or the median itself.
+**Outliers.** The estimate of t is the weighted mean, the weighted median, or one Huber step from the median with
+residuals bounded at two standard deviations.
 
-**Choice.** Starting from the plain mean, a step (lines, bounded residuals, the median, unequal noise) is taken if it
-predicts held-out answers better: those of a worker by the estimate of the others, with lines fitted to other tasks.
-Squared errors are bounded there. They cannot show what workers have in common, nor whether the mean or the median of
-opinions is wanted.
+**Choice.** Starting from the unweighted mean, a step (lines, bounded residuals, the median, unequal variances) is taken
+if it predicts held-out answers better. A worker's answer is predicted from the other answers, with lines fitted to
+other tasks; squared errors are bounded. This fails to detect shared errors, and cannot show whether the mean or the
+median of opinions is wanted.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 ROUNDS = 2
 MEAN, HUBER, MEDIAN = np.inf, 2.0, 0.0  # standard deviations at which residuals are bounded
-_MIN_WORKERS = {False: 3, True: 5}  # for unequal weights: of numbers, of levels
-_FOLDS, _MANY_TASKS = 10, 1000  # from so many tasks on, two folds
-_CLEARLY, _LIKELY = 2.576, 1.96  # standard errors that bounded residuals need, and lines
+_MIN_WORKERS = {False: 3, True: 5}  # for unequal weights of numbers, and of levels
+_FOLDS, _MANY_TASKS = 10, 1000  # two folds from 1,000 tasks on
+_CLEARLY, _LIKELY = 2.576, 1.96  # least z for bounded residuals, and for lines
 _LEAST_GAIN = {MEAN: 0.001, HUBER: 0.01, MEDIAN: 0.01}  # of the loss
 _BOUND, _ROBUST_BOUND = 15.0, 4.0  # of residuals, in usual errors
-_FAR = 5.0  # standard deviations beyond which an answer does not count if residuals are bounded
+_FAR = 5.0  # standard deviations beyond which bounded residuals are ignored
 _LEAST_VARIANCE = 0.02  # share of the mean
-_PAIRED = 30  # answers of a task up to which each is left out exactly if residuals are bounded
+_PAIRED = 30  # answers to a task up to which leaving one out is exact with bounded residuals
 _SLOPES = 0.05, 4.0
 _LEAST_SIGNAL = 0.1  # of the variance of the others' estimates, for slopes
 _NAMES = {MEAN: "means", HUBER: "bounded residuals", MEDIAN: "medians"}
@@ -53,9 +53,9 @@ _ROUNDING, _DUST = 1e-9, 1e-300
 
 
 class Lines(NamedTuple):
-    """The line of each worker, in rows of offset, slope and variance; and how they estimate the truth of a task.
+    """The line of each worker (offset, slope, variance), and the parameters that estimate the truth of a task.
 
-    ``prior`` is the precision with which estimates are shrunk towards the unweighted mean of their task.
+    ``prior`` is the precision with which estimates are shrunk towards the unweighted mean of the task.
     """
 
     workers: Floats
@@ -65,7 +65,7 @@ class Lines(NamedTuple):
 
     @classmethod
     def equal(cls, n: int, cut: float = MEAN, variance: float = 1.0) -> Lines:
-        """Return the lines of n equal workers without offsets."""
+        """Return lines of n equal workers."""
         return cls(np.tile([0.0, 1.0, variance], (n, 1)), cut=cut)
 
     @property
@@ -75,7 +75,7 @@ class Lines(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """The largest residual that counts in full."""
+        """The bound of residuals."""
         return _ROBUST_BOUND if self.robust else _BOUND
 
     def of_answers(self, block: Block) -> tuple[Floats, Floats, Floats]:
@@ -85,14 +85,14 @@ class Lines(NamedTuple):
 
 
 class _Tasks(NamedTuple):
-    """Per answer: the estimate from the other answers to its task, NaN without any, and its variance."""
+    """Per answer: the estimate from the other answers to its task (NaN without any), and its variance."""
 
     estimate: Floats
     variance: Floats
 
 
 def locate(block: Block, lines: Lines) -> tuple[Floats, Floats]:
-    """Estimate the truth of each task of a block of numbers, and the variance of the estimate.
+    """Estimate the truth of each task, and the variance of the estimate.
 
     >>> from allalike._core.blocks.block import Block
     >>> locate(Block.of([[1.0], [2.0], [9.0]]), Lines.equal(3))[0]
@@ -133,7 +133,7 @@ def locate_without_each(block: Block, lines: Lines) -> _Tasks:
 def _shrink_to_mean(
     lines: Lines, total: Floats, n: Floats, moment: Floats, own: Floats, slope: Floats, variance: Floats
 ) -> tuple[Floats, Floats]:
-    """Return means by precision, shrunk towards unweighted ones, and their variances, from sums over answers."""
+    """Return precision-weighted means shrunk towards unweighted ones, and their variances, from sums over answers."""
     if not lines.prior:
         return lines.middle + moment / total, 1 / total
     n, prior = np.maximum(n, 1.0), lines.prior
@@ -142,7 +142,7 @@ def _shrink_to_mean(
 
 
 def _median_weights(block: Block, slope: Floats, variance: Floats) -> Floats:
-    """Return weights of answers in medians, none of which outweighs two others."""
+    """Return weights of answers in medians; an answer has at most 0.9 of the weight of the others."""
     weight = slope / np.sqrt(variance)
     others = block.to_answers(block.per_task(weight)) - weight
     return np.where(block.to_answers(block.sizes) > 2, np.minimum(weight, 0.9 * others), weight)
@@ -158,7 +158,7 @@ def _bend(own: Floats, centre: Floats, slope: Floats, variance: Floats, cut: flo
 def _bend_others(
     block: Block, own: Floats, slope: Floats, variance: Floats, median: Floats, cut: float
 ) -> tuple[Floats, Floats]:
-    """Return estimates from the others with bounded residuals, and variances; of large tasks, around one median."""
+    """Return estimates from the other answers with bounded residuals, and their variances."""
     found, spread = np.full(len(own), np.nan), np.full(len(own), np.nan)
     if block.sizes.max(initial=0) > _PAIRED:
         centre = _weighted_median(block, own / slope, _median_weights(block, slope, variance))[block.task]
@@ -211,12 +211,12 @@ def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
 
 
 def usual_error(block: Block) -> float:
-    """Return a robust standard deviation of answers from the median of the others to their task; 1 without any."""
+    """Return a robust standard deviation of answers around the median of the other answers; 1 without any."""
     return robust_deviation(block.label - _median_of_others(block, block.label, np.ones(len(block.label))))
 
 
 def robust_deviation(error: Floats) -> float:
-    """Return a standard deviation of numbers around 0 that outliers do not move; 1 without any. NaN are missing.
+    """Return an outlier-robust standard deviation around 0, ignoring NaN; 1 without values.
 
     >>> round(robust_deviation(np.array([-0.5, 0.4, np.nan, 0.5, -0.4, 1000.0])), 2)
     0.74
@@ -228,11 +228,11 @@ def robust_deviation(error: Floats) -> float:
     return float(max(half / 0.6745, most / 1.15) or nearly / 1.645 or error.mean() or 1.0)
 
 
-# Sums over tasks from which lines follow.
+# Sums over tasks that determine lines.
 
 
 class _Counted(NamedTuple):
-    """Answers that count, with the estimate of the others around the middle, its variance and the own line's value."""
+    """Answers with others to compare: the centred estimate of the others, its variance, and the line's prediction."""
 
     every: Array
     truth: Floats
@@ -252,7 +252,7 @@ def _compare(block: Block, lines: Lines) -> _Counted:
 
 
 def line_sums(block: Block, lines: Lines, *, reach: float = np.inf) -> dict[str, Floats]:
-    """Add up, per worker, the moments of answers and of the others' estimates."""
+    """Sum, per worker, the moments of answers and of estimates from the other answers."""
     of = _compare(block, lines)
     counts = of.every & (np.abs(of.truth) <= reach)
     counts &= (np.abs(of.residual) < lines.bound) if lines.robust else True
@@ -274,7 +274,7 @@ def line_sums(block: Block, lines: Lines, *, reach: float = np.inf) -> dict[str,
 
 
 def error_sums(block: Block, lines: Lines) -> dict[str, Floats]:
-    """Add up, per worker, the bounded squared residuals without the noise of the others, and their squares."""
+    """Sum, per worker, bounded squared residuals minus the noise of the other answers, and their squares."""
     of = _compare(block, lines)
     slope = lines.of_answers(block)[1]
     error = np.minimum(of.residual**2, lines.bound**2) - np.minimum(slope**2 * of.variance, lines.bound**2)
@@ -284,7 +284,7 @@ def error_sums(block: Block, lines: Lines) -> dict[str, Floats]:
 
 
 def shrink(count: Floats, total: Floats, square: Floats) -> Floats:
-    """Shrink the means of workers towards the crowd's mean as far as they differ by chance (analysis of variance).
+    """Shrink the means of workers towards the crowd's mean by empirical Bayes (analysis of variance).
 
     >>> shrink(np.array([9.0, 9.0]), np.array([9.0, 90.0]), np.array([9.0, 900.0])).round(2)
     array([1.45, 9.55])
@@ -301,19 +301,19 @@ def shrink(count: Floats, total: Floats, square: Floats) -> Floats:
     return np.asarray(mean + kept * (own - mean))
 
 
-Total = Callable[..., "dict[str, Floats]"]  # total(sums, lines) adds up the sums of all blocks
+Total = Callable[..., "dict[str, Floats]"]  # total(sums, lines) sums over all blocks
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a fit starts: equal lines around the middle, and how far from it truths are still used."""
+    """The start of a fit: equal lines around the middle, and the largest distance from it that is used."""
 
     lines: Lines
     reach: float
 
     @classmethod
     def of(cls, block: Block, cut: float) -> Start:
-        """Find the start from a block of tasks."""
+        """Compute the start from a block."""
         lines = Lines.equal(block.n_workers, cut)
         truth = locate(block, lines)[0]
         middle = float(np.median(truth) if lines.robust else truth.mean())
@@ -328,9 +328,9 @@ class Start:
 def fit_lines(
     total: Total, start: Start, *, sloped: bool, rounds: int = ROUNDS, past: History | None = None
 ) -> tuple[Lines, dict[str, Floats]]:
-    """Fit lines, or variances alone, and return them with the sums of errors that variances follow from.
+    """Fit lines, or variances only, and return them with the sums of squared errors.
 
-    Statistics of earlier answers count for variances.
+    Variances include statistics of earlier answers.
     """
     lines = start.lines
     errors: dict[str, Floats] = {}
@@ -343,7 +343,7 @@ def fit_lines(
 
 
 def _update_lines(sums: dict[str, Floats], lines: Lines) -> Lines:
-    """Return new offsets and slopes, shrunk as far as workers do not differ clearly."""
+    """Return new offsets and slopes, shrunk by empirical Bayes."""
     n, t, x, v, s = (*(sums[name] for name in ("n", "t", "x", "v")), lines.workers[:, 2])
     n1, answers, slope, offset = np.maximum(n, 1), max(n.sum(), 1), np.ones(len(n)), np.zeros(len(n))
     raw = sums["tt"] - t**2 / n1
@@ -367,7 +367,7 @@ def _update_lines(sums: dict[str, Floats], lines: Lines) -> Lines:
 
 
 def _update_variances(sums: dict[str, Floats], lines: Lines, past: History | None) -> Lines:
-    """Return new variances, shrunk towards their mean as far as workers do not differ clearly."""
+    """Return new variances, shrunk towards their mean by empirical Bayes."""
     count, error, square = (sums[name] for name in ("answers", "error", "square"))
     if past is not None:
         gaussian = 3 * past.fault**2  # the mean of the squares of squared errors
@@ -382,7 +382,7 @@ def _update_variances(sums: dict[str, Floats], lines: Lines, past: History | Non
 
 
 class Choice(NamedTuple):
-    """The model that was chosen: unweighted, weighted or lines, how residuals are bounded, and the z of each gain."""
+    """The chosen model (unweighted, weighted or lines), the bound of residuals, and z of each gain."""
 
     model: str
     cut: float
@@ -390,17 +390,17 @@ class Choice(NamedTuple):
 
     @property
     def unweighted(self) -> bool:
-        """Whether workers have the same weight."""
+        """Whether workers have equal weights."""
         return self.model == "unweighted"
 
     @property
     def estimate(self) -> str:
-        """What labels are: means, medians, or means with bounded residuals."""
+        """The name of the estimate: means, medians or bounded residuals."""
         return _NAMES[self.cut]
 
 
 def choose(block: Block, *, levels: bool = False) -> Choice:
-    """Choose the model that predicts held-out answers; of levels, means alone."""
+    """Choose the model that predicts held-out answers best; for levels, means only."""
     n, z = block.n_workers, dict[str, float]()
     same = {MEAN: locate_without_each(block, Lines.equal(n)).estimate}
     weighed = len(np.unique(block.worker)) >= _MIN_WORKERS[levels]
@@ -408,7 +408,7 @@ def choose(block: Block, *, levels: bool = False) -> Choice:
     if not levels:
         same |= {cut: locate_without_each(block, Lines.equal(n, cut)).estimate for cut in (HUBER, MEDIAN)}
         repeated = block.sizes.max(initial=0) > 1 and np.nanmedian(np.abs(block.label - same[MEDIAN])) == 0
-        bent = MEDIAN if repeated else HUBER  # exact repetitions have a median only
+        bent = MEDIAN if repeated else HUBER  # the usual error of repeated values is 0
         cuts = [cut for cut in (bent, MEDIAN) if _gain(block, same[MEAN], same[cut], _BOUND)[1] > _CLEARLY]
         steps += [("unweighted", cut) for cut in cuts] + [(kind, bent) for kind in ("weighted", "lines") if cuts]
     model, cut, best = "unweighted", MEAN, same[MEAN]
@@ -425,7 +425,7 @@ def choose(block: Block, *, levels: bool = False) -> Choice:
 
 
 def _gain(block: Block, before: Floats, after: Floats, bound: float) -> tuple[float, float]:
-    """Return the relative reduction of the bounded squared error of predicted answers, and its z over tasks."""
+    """Return the relative reduction of the bounded squared prediction error, and its z over tasks."""
     loss, other = (np.minimum((block.label - each) ** 2, bound**2) for each in (before, after))
     known = np.isfinite(loss - other)
     n, total = (block.per_task(np.where(known, each, 0.0)) for each in (1.0, loss - other))
@@ -436,7 +436,7 @@ def _gain(block: Block, before: Floats, after: Floats, bound: float) -> tuple[fl
 
 
 def held_out_stretch(block: Block, lines: Lines) -> float:
-    """Return the mean squared error of held-out answers relative to what lines expect."""
+    """Return the mean squared error of held-out answers relative to the variance expected by the lines."""
     of = _compare(block, lines)
     _, slope, variance = lines.of_answers(block)
     ratio = np.minimum(of.residual**2, lines.bound**2) / (variance + slope**2 * of.variance)
@@ -444,7 +444,7 @@ def held_out_stretch(block: Block, lines: Lines) -> float:
 
 
 def _predict(block: Block, cut: float, *, sloped: bool) -> Floats:
-    """Predict each answer by the others to its task, and by lines fitted to the tasks of other folds."""
+    """Predict each answer from the other answers to its task, with lines fitted to other folds of tasks."""
     folds = 2 if block.n_tasks >= _MANY_TASKS else _FOLDS
     fold, found = mix(block.task_hash) % np.uint64(folds), np.empty(len(block.label))
     for k in range(folds):
@@ -460,7 +460,7 @@ def _predict(block: Block, cut: float, *, sloped: bool) -> Floats:
 
 
 def _pick_tasks(block: Block, wanted: Array) -> tuple[Block, Array]:
-    """Return a block of the wanted tasks, and the places of their answers."""
+    """Return a block of the selected tasks, and the indices of their answers."""
     rows = np.flatnonzero(wanted[block.task])
     return block.pick(np.flatnonzero(wanted), rows), rows
 

@@ -1,22 +1,22 @@
-"""auto, the default: the most accurate labels that the answers support, and unweighted ones where they support no more.
+"""auto, the default: weighted labels where the answers support weights, and unweighted labels elsewhere.
 
-What it does depends on the label type. For a few classes it chooses between majority vote, knows-or-guesses and
-confusion matrices (`allalike.methods.auto.classes`). Numbers have worker lines (`allalike.methods.auto.numbers`). For
-all other label types a worker's distance to the others is shrunk towards that of the crowd, by as much as workers
-cannot be distinguished, and weights are used only if a split-half test does not refute them
+The model depends on the label type. For up to twenty classes it is the majority vote, knows-or-guesses or confusion
+matrices (`allalike.methods.auto.classes`). For numbers it is one line per worker (`allalike.methods.auto.numbers`).
+For all other label types, each worker's distance to the others is shrunk towards the crowd's mean, more strongly if
+workers differ little. These distances give weights, unless a split-half test refutes them
 (`allalike.methods.auto.distances`).
 
-    classes:   label = the c with the largest P[c | answers], or share of c in the votes
+    classes:   label = the c with the largest P[c | answers], or with the most votes
     numbers:   x_it = m + a_i + b_i (t - m) + e_it,   w_i = b_i^2 / s_i
     all else:  f_i = (sum e_i + s0 f) / (n_i + s0),   w_i = max(0, (D - v) / f_i - 1)
 
-P is that of the model that a split-half test does not refute. a, b and s are offset, slope and variance of a worker,
-each shrunk, and used as far as they predict held-out answers better. e is how far an answer is from the middle of the
-others, v how far these scatter, f the crowd's mean, D that of a guess, and s0 how many answers of the crowd count
-beside a worker's own n_i: the more, the less workers differ.
+P comes from the chosen model. a, b and s are the offset, slope and variance of a worker, each shrunk, and used if they
+predict held-out answers better. e is the distance of an answer to the centre of the other answers, v their variance
+around it, f the mean of e over the crowd, and D the distance of a guess. A worker has n_i answers, and s0 is the
+strength of the shrinkage in answers. It is larger if workers differ less.
 
-It works where five workers or more err independently, and is a majority vote where they are equally accurate. It fails
-where agreement itself misleads: a mistake that most workers share looks right, unless gold labels show it (``gold``).
+It works if five or more workers err independently, and is the majority vote if they are equally accurate. It fails if
+most workers share a mistake, because the mistake then looks right. Gold labels (``gold``) reveal it.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(ScreeningMethod):
-    """The default: the most accurate labels that we know to find, and safe for few workers who are equally accurate.
+    """The default method: accurate on crowds of unequal workers, and safe for few, equally accurate workers.
 
-    `Result.summary` contains under ``reading`` the chosen model and why, and an alternative solution if there is one.
-    For a few classes there are `Result.probabilities` and `Result.confusion`, and a worker's fault is the error rate.
+    ``Result.summary["model"]`` contains the chosen model, the reason, and an alternative solution if there is one.
+    With up to twenty classes there are `Result.probabilities` and `Result.confusion`, and ``fault`` is the error rate.
 
     Parameters
     ----------
     sample_answers
-        Number of answers on which the model is chosen, if there are more; it is fitted to all.
+        Number of answers in the sample on which the model is chosen. The chosen model is fitted to all answers.
     use_gold
-        Whether gold labels also count.
+        Whether to use gold labels.
     screening
-        Whether to detect copies and uninformative workers, and to estimate uncertainties.
+        Whether to detect copies and uninformative workers, and to estimate uncertainty.
 
     >>> import allalike
     >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
@@ -62,25 +62,25 @@ class Auto(ScreeningMethod):
     """
 
     name: ClassVar[str] = "auto"
-    summary: ClassVar[str] = "the default: the most accurate labels, and the majority vote where workers are alike"
+    summary: ClassVar[str] = "the default: weights workers if the answers support it, else majority vote"
     sample_answers: int = whole(200_000, least=1)
     use_gold: bool = flag(True)
     screening: bool = flag(True)
 
     def fit(self, run: Run) -> Fit:
-        """Screen the workers, weight them as the label type allows, and estimate the uncertainty."""
+        """Screen the workers, fit the model of the label type, and estimate uncertainty."""
         return self.fit_screened(run, screen(run, plain=not self.screening))
 
     def fit_without_gold(self, run: Run) -> Fit:
-        """Fit as if there were no gold labels; screening does not depend on them."""
+        """Fit without gold labels; screening does not use them."""
         return self.without_gold().fit(run)
 
     def fit_screened(self, run: Run, screening: Screening) -> Fit:
-        """Fit the workers of a run that was screened before."""
+        """Fit the model to a screened run."""
         report("agreement")
         if _are_classes(run.encoding):
             return fit_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
-        from allalike.methods.auto.distances import fit_distances  # which classes need not wait for
+        from allalike.methods.auto.distances import fit_distances  # slow to import, and not needed for classes
         from allalike.methods.auto.numbers import fit_numbers, has_lines
 
         if has_lines(run.encoding):
@@ -88,11 +88,11 @@ class Auto(ScreeningMethod):
         return fit_distances(run, screening, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:
-        """Return the method that uses agreement alone."""
+        """Return this method without the use of gold labels."""
         return replace(self, use_gold=False)
 
     def without_screening(self) -> Auto:
-        """Return the method in which all workers count, and each for themselves."""
+        """Return this method without screening: copies count separately."""
         return replace(self, screening=False)
 
 

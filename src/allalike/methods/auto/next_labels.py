@@ -1,17 +1,16 @@
-"""Next labels: which tasks one more answer helps most.
+"""Next labels: the tasks that benefit most from another answer.
 
-With the probabilities q_z of the classes of a task, and a typical worker who names the true class with odds exp(w)
-against any other one, an answer l has probability P[l|z], and
+A task has class z with probability q_z, and a typical worker gives the true class with odds exp(w) against any other
+one. An answer l then has probability P[l|z], and
 
     E max q after h more answers = sum over their counts n of max_z q_z P[n|z].
 
-The **gain** of an answer is the largest (E max q after h answers - max q) / h for h in {1, 3, 5}: where one answer
-cannot turn a decision, three may. The odds are tempered as the confidence is
-(`allalike.methods.auto.classes.beliefs`), so that answers whose errors come together promise less.
+The **gain** of an answer is the largest (E max q after h answers - max q) / h for h in {1, 3, 5}: three answers may
+change a decision that one cannot.
 
-Tasks are asked in the order of their confidence, the least sure first, which is as good as the order of the gains in
-trials and does not depend on the model of a typical worker. Beyond three classes only the three most probable ones are
-told apart; that makes a gain a little too small.
+Tasks are ordered by confidence, the least confident first. In trials this is as good as the order by gain, and it does
+not depend on the model of a typical worker. With more than three classes, only the three most probable ones are
+distinguished, which makes a gain slightly too small.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Floats
 
-_STEPS = (1, 3, 5)  # answers more
+_STEPS = (1, 3, 5)  # further answers
 _TOLD_APART = 3  # classes
 _NEEDED = {"confidence", "gain", "gold", "label"}
 
 
 def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
-    """Return by how much one more answer raises the probability that a label is right, per task.
+    """Return the expected increase in the probability that a label is right per further answer, for each task.
 
     >>> expect_gains(np.array([[0.5, 0.5], [0.99, 0.01]]), np.log([4.0, 4.0])).round(3)
     array([0.3  , 0.001])
@@ -53,9 +52,9 @@ def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
 
 
 def _gain(best: Floats, right: float, k: int, answers: int) -> Floats:
-    """Return by how much so many answers raise the largest of the probabilities of the likeliest classes.
+    """Return the expected increase of the largest class probability after this many answers.
 
-    Answers raise it where they turn the decision: where a class z has d more of them than the likeliest one, 0, and
+    Answers increase it if they change the decision: if class z gets d more of them than the likeliest class 0, and
 
         q_z (right / wrong)^d > q_0.
     """
@@ -71,7 +70,7 @@ def _gain(best: Floats, right: float, k: int, answers: int) -> Floats:
 
 @cache
 def _outcomes(answers: int, told: int, others: int) -> dict[tuple[int, ...], Counter[int]]:
-    """List by how many answers classes lead over the likeliest one, and in how many ways, by its own answers."""
+    """List the leads of classes over the likeliest one, and the number of orders by answers for the likeliest."""
     found: dict[tuple[int, ...], Counter[int]] = {}
     for first, *rest in product(range(answers + 1), repeat=told):
         left = answers - first - sum(rest)
@@ -82,9 +81,9 @@ def _outcomes(answers: int, told: int, others: int) -> dict[tuple[int, ...], Cou
 
 
 def rank_tasks(pieces: Iterable[Piece], n: int) -> Piece:
-    """Return the first tasks to be asked: the least sure; of these, where an answer gains most, and with few answers.
+    """Return the n tasks to ask next: by confidence, then by gain, then by number of answers.
 
-    Tasks whose truth is known are not asked. Where no confidence is known, those with the fewest answers come first.
+    Tasks with gold are excluded. Without confidences, tasks with the fewest answers come first.
 
     >>> from allalike._core.columns.values import Values
     >>> found = {"confidence": np.array([0.9, 0.6, 0.6]), "gain": np.array([0.0, 0.1, 0.2])}

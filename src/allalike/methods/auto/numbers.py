@@ -1,12 +1,12 @@
 """Numbers: labels by worker lines, calibrated with gold labels, with confidence intervals.
 
-The model is that of `allalike.methods.auto.lines`, with numbers measured from the median of all answers, in units of a
-usual error. It is chosen on a sample of the tasks, and fitted to all of them by sums over tasks.
+The model is that of `allalike.methods.auto.lines`. Numbers are relative to the median of all answers, in units of the
+usual error. The model is chosen on a sample of the tasks, and fitted to all tasks.
 
-**Gold labels.** From ten on, labels are calibrated by `allalike.methods.auto.gold_regression`.
+**Gold labels.** From ten gold labels on, `allalike.methods.auto.gold_regression` calibrates the labels.
 
-**Intervals.** The variance of a label follows from the variances of its answers, stretched to the squared errors of
-held-out answers. Errors that workers share are not seen, neither here nor in a worker's bias.
+**Intervals.** The variance of a label follows from the variances of its answers, scaled to match the squared errors on
+held-out answers. Intervals and biases do not include errors that workers share.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
     from allalike.methods.auto.screening import Screening
     from allalike.methods.fit import CopyGroups, Uncertainty
 
-SAMPLE_ANSWERS = 25_000  # on which models are chosen
-_MAX_GOLD = 2000  # labels that are used
+SAMPLE_ANSWERS = 25_000  # for the choice of the model
+_MAX_GOLD = 2000  # gold labels to use
 _ERROR_ROUNDS, _MANY_ANSWERS = 6, 300_000
 
 
 def has_lines(encoding: Encoding) -> bool:
-    """Return whether labels are numbers whose mean is asked for."""
+    """Return whether labels are numbers with squared distances and the mean as rule."""
     domain = encoding.domain
     return encoding.numeric and domain.distance == "squared" and str(domain.rule) == "mean"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The numbers of a run from an origin, in a unit. Each coordinate of a vector is a task of its own."""
+    """Origin and unit of the numbers of a run. Each coordinate of a vector is a separate task."""
 
     kernels: Kernels
     origin: Any = 0.0
@@ -66,7 +66,7 @@ class Scale:
 
     @classmethod
     def of(cls, run: Run) -> tuple[Scale, Block]:
-        """Return the scale of a run, and a sample of it in this scale."""
+        """Return the scale of a run, and a scaled sample."""
         share = SAMPLE_ANSWERS / max(int(run.answer_counts.sum()), 1)
         block = run.encoding.prepare(pick_tasks(run, np.empty(0, np.uint64), share=share))
         scale = cls(run.kernels)
@@ -79,15 +79,15 @@ class Scale:
         return scale, scale.of_block(block)
 
     def codes(self, block: Block) -> Array:
-        """Return the labels of a block as they came."""
+        """Return the original labels of a block."""
         return self.kernels.restore_answers(block, np.arange(len(block.label)))
 
     def numbers(self, block: Block) -> Floats:
-        """Return the numbers of a block, with a row per answer and a column per coordinate."""
+        """Return the numbers of a block (answers by coordinates)."""
         return np.asarray(self.codes(block).reshape(len(block.label), -1), np.float64)
 
     def of_block(self, block: Block) -> Block:
-        """Return a block in this scale."""
+        """Scale a block."""
         value = (self.numbers(block) - self.origin) / self.unit
         d = value.shape[1]
         sizes, hashes = np.tile(block.sizes, d), np.tile(block.task_hash, d)
@@ -95,15 +95,15 @@ class Scale:
         return replace(block, starts=np.cumsum(sizes) - sizes, sizes=sizes, prepared={}, **columns)
 
     def restore(self, value: Any) -> Any:
-        """Return numbers as they came."""
+        """Return numbers in the original scale."""
         return value * self.unit + self.origin
 
 
 @dataclass(frozen=True)
 class LinesEstimate:
-    """Estimate numbers, or places of levels: by lines, or from decided levels; then by gold regression.
+    """Estimator of numbers or positions of levels: by lines or decided levels, then by gold regression.
 
-    Lines and regression come without what they have per worker, which blocks are given.
+    Parameters per worker are not stored here but passed with each block.
     """
 
     scale: Scale
@@ -114,7 +114,7 @@ class LinesEstimate:
     def __call__(
         self, block: Block, workers: Floats, gain: Floats, label: Array | None = None
     ) -> tuple[Floats, Floats]:
-        """Return the number of each task of a block, and its standard error."""
+        """Estimate the number of each task, and its standard error."""
         scaled, truth, variance = self._locate(block, workers, label)
         error = np.sqrt(variance * self.stretch)
         if self.regression is not None:
@@ -131,7 +131,7 @@ class LinesEstimate:
     def calibrate(
         self, run: Run, workers: Floats, decide: Callable[[Block], Array] | None = None
     ) -> tuple[LinesEstimate, Floats]:
-        """Fit estimates to the gold labels of a run; return also the gain of each worker. ``decide`` finds levels."""
+        """Calibrate with the gold labels of a run; return also the gain of each worker. ``decide`` returns levels."""
         from scipy.sparse import csr_array
 
         known = pick_known(run, _MAX_GOLD)
@@ -149,7 +149,7 @@ def _deviations(block: Block, truth: Floats) -> Floats:
 
 
 class LineFit(NamedTuple):
-    """Lines of a run: those of the chosen model, those that decide labels, and a sample to test them."""
+    """Lines of the chosen model, lines that decide labels, and a sample for tests."""
 
     scale: Scale
     sample: Block
@@ -167,14 +167,14 @@ class LineFit(NamedTuple):
 
     @property
     def fault(self) -> Floats:
-        """The mean squared error of each worker's numbers, added over coordinates; NaN where nothing is compared."""
+        """The mean squared error of each worker, summed over coordinates; NaN if no task has two answers."""
         if not self.errors["answers"].any() and not self.past:
             return np.full(len(self.lines.workers), np.nan)
         return np.asarray((self.lines.workers[:, 2] + self._systematic) * self._square)
 
     @property
     def _systematic(self) -> Floats:
-        """The squared error by offset and slope."""
+        """The squared error due to offset and slope."""
         offset, slope, _ = self.lines.workers.T
         stretched = (slope - 1) ** 2 / self.lines.prior if self.lines.prior else 0.0
         return np.asarray(offset**2 + stretched)
@@ -194,21 +194,21 @@ class LineFit(NamedTuple):
 
 
 def fit_chosen(run: Run, *, levels: bool = False) -> LineFit:
-    """Fit the lines that held-out answers support in a run without copies; of levels, means alone."""
+    """Fit the lines that held-out answers support to a collapsed run; for levels, means only."""
     scale, sample = Scale.of(run)
     choice = choose(sample, levels=levels)
     total, past = _summing(run, scale), run.history
     past = past and replace(past, fault=past.fault / scale.unit**2)
     start = Start.of(sample, choice.cut)
     lines, errors = fit_lines(total, start, sloped=choice.model == "lines", past=past)
-    if run.answer_counts.sum() <= _MANY_ANSWERS:  # errors of few workers need more rounds
+    if run.answer_counts.sum() <= _MANY_ANSWERS:  # errors converge slowly with few workers
         again = replace(start, lines=lines._replace(prior=0.0))
         errors = fit_lines(total, again, sloped=False, rounds=_ERROR_ROUNDS, past=past)[1]
     return LineFit(scale, sample, choice, lines, start.lines if choice.unweighted else lines, errors, past is not None)
 
 
 def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fit:
-    """Fit the model of a run's numbers that held-out answers support."""
+    """Fit the model of numbers that held-out answers support."""
     groups = screening.groups
     whole, number = collapse(run, groups), groups.number
     fit, uncertainty = fit_chosen(whole), None
@@ -240,7 +240,7 @@ def fit_numbers(run: Run, screening: Screening, *, use_gold: bool = False) -> Fi
 
 
 def _summing(run: Run, scale: Scale) -> Callable[..., dict[str, Floats]]:
-    """Return a function that adds up the sums of lines over a run."""
+    """Return a function that sums moments of lines over a run."""
     scaled = run.map(scale.of_block)
 
     def total(sums: Callable[..., dict[str, Floats]], lines: Lines) -> dict[str, Floats]:
@@ -257,7 +257,7 @@ def _with_lines(block: Block, workers: Floats, *, sums: Any, lines: Lines) -> di
 
 
 def describe_choice(choice: Choice) -> dict[str, Any]:
-    """Return what a summary says of the chosen model."""
+    """Return facts about the chosen model for the summary."""
     names = {"unweighted": "everyone the same", "weighted": "weights", "lines": "lines"}
     why = {"why": "unequal weights do not clearly predict held-out answers better"} if choice.unweighted else {}
     return {"chosen": names[choice.model], **why, "estimate": choice.estimate, "held_out_z": choice.z}
@@ -266,7 +266,7 @@ def describe_choice(choice: Choice) -> dict[str, Any]:
 def decide_numbers(
     block: Block, weights: Floats, faults: Floats, workers: Floats, gain: Floats, *, estimate: LinesEstimate, ties: Ties
 ) -> dict[str, Array]:
-    """Estimate the numbers of a block's tasks by lines, with their standard errors."""
+    """Estimate numbers by lines, with their standard errors."""
     kernels = estimate.scale.kernels
     truth, error = estimate(block, workers, gain)
     found: dict[str, Array] = kernels.aggregate(block, weights, faults, ties=ties)
@@ -277,7 +277,7 @@ def decide_numbers(
 
 
 class Biases(NamedTuple):
-    """The mean deviation of each worker from the others, with its 95 % interval; NaN if it is unknown."""
+    """Mean deviation of each worker from the others, with its 95 % confidence interval; NaN if unknown."""
 
     bias: Floats
     low: Floats
@@ -285,7 +285,7 @@ class Biases(NamedTuple):
 
 
 def estimate_biases(run: Run, groups: CopyGroups, weight: Floats) -> Biases:
-    """Estimate the mean deviation of each worker from the weighted mean of the other groups' numbers."""
+    """Estimate the mean deviation of each worker from the weighted mean of the other workers' numbers."""
     from scipy.special import stdtrit
 
     run, number = collapse(run, groups), groups.number

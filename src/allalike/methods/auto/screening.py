@@ -1,19 +1,19 @@
-"""Screening: copy groups (`copy_groups`, `copies`), and informativeness: how much answers depend on the tasks.
+"""Screening: copy groups (`copy_groups`, `copies`), and informativeness: the dependence of answers on tasks.
 
-A worker who always gives the same label, or answers at random, agrees with others as often as chance and frequent
-labels allow. The informativeness of a worker of classes is the agreement beyond that of their own label frequencies,
+A worker who always gives the same label, or answers at random, agrees with others only by chance. For classes,
+informativeness is the agreement beyond that expected from the worker's own label frequencies,
 
     mean over tasks of (q_t[label] - sum_l f(l) q_t[l]),
 
-with q_t the shares of the labels among the other answers to the task, and f the worker's label frequencies. For other
-label types it is how much closer an answer is to the others on the same task than to those on another task of the
-worker, from a sample; for numbers and vectors, the slope of the worker's x against the mean y of the others', Cov(x, y)
-/ Var(y).
+with q_t the label shares of the other answers to the task, and f the worker's label frequencies. For numbers and
+vectors it is the slope of the worker's x against the mean y of the other answers, Cov(x, y) / Var(y). For other label
+types it is the mean distance to other workers' answers on another task of the worker, minus that on the same task,
+estimated from a sample.
 
-A worker is **uninformative** if they gave ten answers or more that others gave, too, and informativeness + 2 se is
-below 0.15 of what the better workers have (the upper quartile over answers). Beside classes, the crowd as a whole
-must be informative: where the label is the same everywhere, whoever always gives it is right. The number is for the
-report: no worker is excluded because of it, and it is no measure of skill.
+A worker is **uninformative** if they have at least ten answers to shared tasks, and informativeness + 2 se is below
+0.15 of the upper quartile over answers. For labels other than classes, the crowd as a whole must also be informative:
+if all tasks have the same label, workers who always give it are right. The number is reported only. It excludes no
+worker and does not measure skill.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _GUESS_ANSWERS, _GUESS_PAIRS = 2000, 20_000
 _MIN_ANSWERS = 10
 _FRACTION, _QUANTILE = 0.15, 0.75
 _STANDARD_ERRORS = 2.0
-_CERTAIN = 3.0  # standard errors by which the crowd must be informative, or no worker is uninformative
-_MAX_LABELS = 50  # of classes; of more, distances are compared
-_TABLES = 10  # of workers and labels, in memory at a time
+_CERTAIN = 3.0  # standard errors by which the crowd must be informative before a worker is called uninformative
+_MAX_LABELS = 50  # classes; with more, distances are compared
+_TABLES = 10  # tables of workers and labels in memory at a time
 _SAMPLE_ANSWERS = 50_000
 _DRAWS = 4  # pairs per answer
 _ROUNDING = 1e-12
 
 
 class Informativeness(NamedTuple):
-    """Informativeness of each worker, its standard error, and whether they are uninformative; NaN if unknown."""
+    """Informativeness of each worker, its standard error (NaN if unknown), and whether they are uninformative."""
 
     informativeness: Floats
     informativeness_se: Floats
@@ -61,9 +61,9 @@ class Informativeness(NamedTuple):
 
 @dataclass(frozen=True)
 class Screening:
-    """Copy groups, and informativeness of the workers unless there is no screening.
+    """Copy groups and informativeness; ``signal`` is None without screening.
 
-    There are two ``camps`` if fewer than three workers would be left: groups of copies, of which any may be right.
+    ``camps`` is true if fewer than three workers would remain after collapsing: either group of copies may be right.
     """
 
     groups: CopyGroups
@@ -73,7 +73,7 @@ class Screening:
 
 
 def screen(run: Run, *, plain: bool) -> Screening:
-    """Detect copies and measure informativeness; with ``plain`` all workers count, and each for themselves."""
+    """Detect copies and measure informativeness; with ``plain`` do neither."""
     independent = CopyGroups.independent(len(run.workers))
     if plain:
         return Screening(independent, None)
@@ -87,7 +87,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
 
         groups = find_groups(run, find_guess_distance(run), signal.uninformative)
     if groups is None:
-        return Screening(independent, signal, {"copies": "too many pairs of workers to look at"})
+        return Screening(independent, signal, {"copies": "too many pairs of workers to compare"})
     if groups.has_copies and groups.counted.sum() < _MIN_COUNTED:
         similar = tuple(replace(group, copies=False) for group in groups.groups)
         groups = replace(groups, number=independent.number, groups=similar)
@@ -99,7 +99,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
 
 
 def measure_informativeness(run: Run) -> Informativeness:
-    """Measure how much the answers of each worker depend on the tasks."""
+    """Measure how strongly the answers of each worker depend on the tasks."""
     k = run.encoding.n_labels if run.encoding.nominal else 0
     if 0 < k <= _MAX_LABELS and 8 * _TABLES * len(run.workers) * k <= run.free_memory:
         counts = run.sum(partial(count_labels, k=k))["counts"]
@@ -133,7 +133,7 @@ def _judge(value: Floats, error: Floats, answers: Floats, *, certain: float) -> 
 
 
 def _compare_with_chance(block: Block, frequencies: Floats, *, k: int) -> dict[str, Floats]:
-    """Add up, per worker, agreement beyond that of the label frequencies."""
+    """Sum, per worker, the agreement beyond that expected from label frequencies."""
     votes, others = count_votes(block, np.ones(block.n_workers), k=k), block.to_answers(block.sizes - 1.0)
     own = frequencies.take(block.worker, axis=0)
     each = np.arange(len(own)), block.label.astype(np.intp)
@@ -153,10 +153,10 @@ def _sum_numbers(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
 
 
 def _compare_numbers(block: Block, own_mean: Floats, others_mean: Floats, *, kernels: Kernels) -> dict[str, Floats]:
-    """Add up, per worker, the covariance of their numbers with the mean of the others, and the variance of this."""
+    """Sum, per worker, products with the mean of the other answers, and squares of this mean."""
     own, others, compared = _numbers_of_others(block, kernels)
     away = others - others_mean[block.worker]
-    with np.errstate(over="ignore"):  # of numbers whose squares are too large nothing is known
+    with np.errstate(over="ignore"):  # the informativeness of very large numbers is unknown
         product = compared * np.einsum("ij,ij->i", own - own_mean[block.worker], away)
         variance = compared * np.einsum("ij,ij->i", away, away)
         square = product**2
@@ -165,7 +165,7 @@ def _compare_numbers(block: Block, own_mean: Floats, others_mean: Floats, *, ker
 
 
 def _numbers_of_others(block: Block, kernels: Kernels) -> tuple[Floats, Floats, Floats]:
-    """Return, per answer, its numbers, the mean of the others', and whether there are others."""
+    """Return, per answer, its numbers, the mean of the other answers, and whether there are any."""
     own = kernels.restore_answers(block, np.arange(len(block.label))).reshape(len(block.label), -1)
     left = block.to_answers(block.sizes) - 1.0
     others = block.to_answers(block.per_task(own)) - own
@@ -173,7 +173,7 @@ def _numbers_of_others(block: Block, kernels: Kernels) -> tuple[Floats, Floats, 
 
 
 def _compare_tasks(run: Run) -> dict[str, Floats]:
-    """Add up, per worker, how much closer answers are to the others on the same task than on another, in a sample."""
+    """Sum, per worker, distances to answers on another task minus those on the same task, in a sample."""
     sample, n_workers = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False), len(run.workers)
     if not sample.n_tasks:
         return dict.fromkeys(("answers", "gain", "projection", "square"), np.zeros(n_workers))
@@ -188,13 +188,13 @@ def _compare_tasks(run: Run) -> dict[str, Floats]:
     here, away, back = np.zeros((3, _DRAWS, len(code)))
     for draw in range(_DRAWS):
         step = 1 + draw % np.maximum(size - 1, 1)
-        peer = start + (np.arange(len(code)) - start + step) % size  # of each answer, one to the same task
+        peer = start + (np.arange(len(code)) - start + step) % size  # another answer to the same task
         shift = 1 + draw % np.maximum(given[worker] - 1, 1)
         own = order[first + (place - first + shift) % given[worker]]  # the worker's answer to another task
         here[draw] = same_task(np.arange(len(code)), peer)
         try:
             away[draw], back[draw] = other_task(np.arange(len(code)), peer[own]), other_task(own, peer)
-        except LabelError:  # of a user's own function that cannot compare labels of different tasks
+        except LabelError:  # a custom distance may not compare labels of different tasks
             away[draw] = np.nan
     here, away, back = here.mean(axis=0), away.mean(axis=0), back.mean(axis=0)
     compared = (size > 1) & (given[worker] > 1) & np.isfinite(here + away + back)
@@ -204,7 +204,7 @@ def _compare_tasks(run: Run) -> dict[str, Floats]:
 
 
 def with_squares(run: Run) -> Run:
-    """Return a run in which distances of numbers are squares, by which guesses are recognised."""
+    """Return a run with squared distances of numbers, which identify guesses."""
     if not run.encoding.numeric:
         return run
     return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
@@ -214,10 +214,10 @@ def with_squares(run: Run) -> Run:
 
 
 def find_guess_distance(run: Run) -> float:
-    """Return how far a guess is from the answers to its task: the mean distance of labels of different tasks.
+    """Return the distance of a guess: the mean distance of labels of different tasks.
 
-    It is infinite for numbers, which may count from anywhere in each task, and where nothing is known: where there is
-    one task, or where labels of different tasks cannot be compared, and the domain does not know it either.
+    It is infinite for numbers, whose origin may differ between tasks. It is the default of the label type, or infinite,
+    if there is only one task or labels of different tasks cannot be compared.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]
@@ -238,16 +238,16 @@ def find_guess_distance(run: Run) -> float:
         return unknown
     try:
         distance = run.kernels.guess_distances(block.label[left[different]], block.label[right[different]])
-    except LabelError:  # of a user's own function that cannot compare labels of different tasks
+    except LabelError:  # a custom distance may not compare labels of different tasks
         return unknown
     known = distance[~np.isnan(distance)]
     return float(known.mean()) if len(known) else unknown
 
 
 def _pair_up(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return all pairs of n answers, each once, or some of them in which everyone comes as often."""
-    most = n // 2  # steps round the circle of answers, after which all pairs were met
+    """Return all pairs of n answers, each once, or a balanced subset."""
+    most = n // 2  # steps around the circle of answers that cover all pairs
     steps = np.unique(np.linspace(1, most, min(most, _GUESS_PAIRS // max(n, 1) + 1)).astype(np.int64))
     left, step = np.tile(np.arange(n), len(steps)), np.repeat(steps, n)
-    once = (2 * step < n) | (left < step)  # half the way round, a pair would be met from both sides
+    once = (2 * step < n) | (left < step)  # halfway around, each pair occurs twice
     return left[once], (left + step)[once] % max(n, 1)

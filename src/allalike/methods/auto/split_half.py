@@ -1,24 +1,24 @@
-"""Split-half test: whether what one half of the workers finds predicts the answers of the other half.
+"""Split-half test: prediction of the answers of one half of the workers from the other half.
 
-**Classes.** Workers are split into two halves of about as many answers, eight times, or four from 20,000 answers on. A
-model decides the tasks by the answers of one half. For each answer of the other half, a worker of informed skill t
-(`confusion_matrices`), estimated from their *other* answers, knows the decided label, or gives a usual one of theirs,
+**Classes.** Workers are split into two halves with about equally many answers, eight times, or four times from 20,000
+answers on. A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
+worker's informed skill t (`confusion_matrices`) and label frequencies f, both estimated from their *other* answers:
 
     score = log( t [label = decided] + (1 - t) f(label) ).
 
-The gain of a task is the sum of these scores less those with the majority vote of the first half, and
+The gain of a task is the sum of these scores minus that with the majority vote of the first half, and
 
     z = sum of gains / (standard deviation of a gain * sqrt(tasks))
 
-shows how clearly the model predicts more than the vote. Below -2.576, which chance reaches once in 200 cases, it is
-refuted. The score rewards information, not agreement: a model that decides the frequent class everywhere gains nothing.
+compares the predictions of the model with those of the vote. Below -2.576 (p = 0.005) the model is refuted. The score
+rewards information, not agreement: always deciding the most frequent class gains nothing.
 
-**Distances.** With U_A and V_A the unweighted and the weighted labels of one half, and U_B the unweighted labels of the
-other,
+**Distances.** U_A and V_A are the unweighted and weighted labels of one half, and U_B the unweighted labels of the
+other. The gain of a task is
 
-    g_t = d(U_A, U_B) - d(V_A, U_B),    and the same with both halves exchanged,
+    g_t = d(U_A, U_B) - d(V_A, U_B),    plus the same with A and B exchanged,
 
-must not be below 0 by as many standard errors, in the mean of four ways to halve the workers.
+and weights are refuted if z of these gains, averaged over four splits, is below -2.576.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
-_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # and from how many answers on they are fewer
-_MIN_TASKS = 5  # that both halves answered
-_PRIOR = 4.0  # answers of a typical worker beside their own
+_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits from 20,000 answers on
+_MIN_TASKS = 5  # answered by both halves
+_PRIOR = 4.0  # prior answers at the mean skill
 _FREQUENCY_PRIOR = 2.0
 _DRAW = 1e-6  # difference of probabilities below which labels are tied
 _MOST_SKILL, _LEAST = 0.99, 1e-6
-_HALVINGS, _SAMPLE_ANSWERS = 4, 20_000  # of weights from distances
+_HALVINGS, _SAMPLE_ANSWERS = 4, 20_000  # for weights from distances
 _ROUNDING = 1e-9
 
 Model = Callable[["MemoryRun"], "Floats"]  # returns the probabilities of the classes of each task
 
 
 def _keep_workers(block: Block, members: Array) -> tuple[Block, npt.NDArray[np.intp]]:
-    """Return the answers of some workers, and the tasks of the whole block that they answered."""
+    """Return the answers of some workers, and the tasks that they answered."""
     rows = np.flatnonzero(members[block.worker])
     tasks, sizes = np.unique(block.task[rows], return_counts=True)
     return replace(block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes), tasks
 
 
 def test_halves(sample: MemoryRun, model: Model) -> float:
-    """Return z: how clearly a model of half of the workers predicts the others better than their vote."""
+    """Return z of the gain of a model over the majority vote in predicting the other half of the workers."""
     whole, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
     said = mix(whole.task_hash[whole.task] ^ mix(whole.label.astype(np.uint64))) >> np.uint64(40)
     answers = np.bincount(whole.worker, minlength=whole.n_workers)
@@ -87,9 +87,9 @@ def test_halves(sample: MemoryRun, model: Model) -> float:
 
 
 def _split(answers: Array, content: npt.NDArray[np.uint64], number: int) -> Array:
-    """Return the half of each worker: of two workers with about as many answers, one goes into each.
+    """Assign each worker to a half; workers with similar numbers of answers are separated.
 
-    The draw depends on what they answered, not on their ids, so that the number of copies changes nothing.
+    The split depends on the answers, not on the ids, so that the number of copies changes nothing.
     """
     drawn = mix(content ^ mix(np.array([number], np.uint64)))
     order = np.lexsort((drawn, -answers))
@@ -100,7 +100,7 @@ def _split(answers: Array, content: npt.NDArray[np.uint64], number: int) -> Arra
 
 
 def _draw(hashes: Array, k: int, salt: int) -> Floats:
-    """Return a random number per task and label, other ones in each half: halves with the same draws would agree."""
+    """Return a random number per task and label; they differ by half, because equal ones would create agreement."""
     drawn = mix(hashes ^ mix(np.array([salt], np.uint64)))
     return np.asarray(mix(drawn[:, None] ^ np.arange(1, k + 1, dtype=np.uint64)) / 2.0**64)
 
@@ -112,7 +112,7 @@ def _run_of(sample: MemoryRun, half: Block, tasks: Array) -> MemoryRun:
 
 
 def _predict(half: Block, decided: Array, k: int) -> Floats:
-    """Return, per task, the sum of the scores of the answers of a half, given the decided labels or -1."""
+    """Return, per task, the sum of the scores of the answers of a half, given the decided labels (-1 if none)."""
     met, n = half.to_answers(decided >= 0), half.n_workers
     worker, task, label = half.worker[met], half.task[met], half.label[met]
     counts = np.bincount(worker * k + label, minlength=n * k).reshape(n, k)
@@ -136,7 +136,7 @@ def _predict(half: Block, decided: Array, k: int) -> Floats:
 
 
 def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
-    """Return how clearly halves of the workers support weights, in standard errors; ``weigh`` finds those of a half."""
+    """Return the mean z of the gain by weights over random halves; ``weigh`` returns the weights of a half."""
     sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
     support = 0.0
     for seed in range(_HALVINGS):
@@ -151,7 +151,7 @@ def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
             decided += [_decide(half, weight, 2 * seed + which) for weight in (np.ones(len(side)), weigh(half))]
         gain = _find_gains(decided[::2], decided[1::2], run.kernels)
         largest = np.abs(gain).max(initial=0.0)
-        gain = gain / (largest if largest > 0 else 1.0)  # whose squares might overflow
+        gain = gain / (largest if largest > 0 else 1.0)  # squares might overflow
         support += float(gain.sum() / np.sqrt(max((gain**2).sum(), _ROUNDING**2))) / _HALVINGS
     return support
 
@@ -162,7 +162,7 @@ def _prepare_half(sample: MemoryRun, block: Block, members: Array) -> Block:
 
 
 def _decide(run: MemoryRun, weight: Floats, salt: int) -> tuple[Array, Array]:
-    """Return the labels of a half, and the hashes of their tasks; halves that break ties alike would seem to agree."""
+    """Return the labels of a half and their task hashes; ties are broken independently in each half."""
     kernels, _ = run.choose_quorum(weight)
     labels = []
     for block in run.blocks:
@@ -173,7 +173,7 @@ def _decide(run: MemoryRun, weight: Floats, salt: int) -> tuple[Array, Array]:
 
 
 def _find_gains(unweighted: list[tuple[Array, Array]], weighted: list[tuple[Array, Array]], kernels: Kernels) -> Floats:
-    """Return g of each task that both halves answered."""
+    """Return the gain of each task that both halves answered."""
     places = np.intersect1d(unweighted[0][1], unweighted[1][1], return_indices=True)[1:]
     gain = np.zeros(len(places[0]))
     if len(gain):

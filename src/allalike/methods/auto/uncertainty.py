@@ -1,36 +1,35 @@
-"""Uncertainty: errors of workers, their order, and 95 % confidence intervals where the answers support them.
+"""Uncertainty: error rates and ranks of workers, with 95 % confidence intervals if gold labels support them.
 
-**Classes.** A model decides how large the errors are that knows no confusion matrices, whatever decides the labels:
-worker w knows the label of a task with probability s_w, and otherwise guesses label l with probability g_wl (Hovy and
-others: Learning whom to trust with MACE. 2013). With equal class shares,
+**Classes.** Error rates come from a knows-or-guesses model, whichever model decides the labels: worker w knows the
+label of a task with probability s_w, and otherwise guesses label l with probability g_wl (Hovy and others: Learning
+whom to trust with MACE. 2013). With equal class shares,
 
     P[c] ~ product over the answers with l = c of (1 + s_w / ((1 - s_w) g_wc)),
 
-and x = 1 - P[l] is the probability that an answer is wrong. Copies must be collapsed before.
+and x = 1 - P[l] is the probability that an answer l is wrong. Copies must be collapsed first.
 
-*Without gold labels* the order of workers is known better than the size of their errors: errors that workers share are
-hidden, but mostly cancel in differences. The **relative error** of a worker is the mean of x less that of the other
-answers to the same tasks. Its variance is that of a jackknife over 20 groups of tasks, or that of the answers if it is
-larger. Worker a is better than b if their 95 % intervals do not overlap. The numbers of better and of worse workers
-give the range of a worker's rank. Workers with one label only, or with fewer than five tasks that others answered,
-have no rank. There is no interval around an error rate: jackknife intervals would cover 60 %.
+*Without gold labels* the order of workers is more certain than their error rates, because shared errors are hidden but
+mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
+same tasks. Its variance is the larger of a jackknife over 20 groups of tasks and the variance from the worker's
+answers. Worker a is better than b if their 95 % intervals do not overlap. The numbers of better and worse workers give
+the range of a worker's rank. Workers with one label only, or with fewer than five shared tasks, have no rank. Error
+rates have no interval: jackknife intervals would cover 60 %.
 
 *With gold labels* of tasks drawn at random the error rate of worker w is
 
     trust * mean of x  +  common  +  kept_w * own_w,
 
-where trust is the slope of errors on gold tasks against x, shrunk towards 0.8; common is the mean of what is left, the
-errors that the crowd does not show; and own is the worker's departure from it, shrunk by as much as workers differ.
-From 20 gold labels on there is an interval, which is never wider than Wilson's from the worker's own gold labels.
-Ranks then come from these error rates. Where gold labels were picked because answers differ, intervals cover too
-little.
+where trust is the slope of errors on tasks with gold against x, shrunk towards 0.8. common is the mean residual: errors
+that agreement does not show. own_w is the worker's departure from it, shrunk by kept_w. From 20 gold labels on there is
+a confidence interval, never wider than Wilson's from the worker's own gold labels, and ranks use these error rates. If
+tasks with gold were selected because answers differ, intervals are too narrow.
 
-Beyond 400,000 answers all of it comes from a sample of whole tasks, and the jackknife from some of these.
+Beyond 400,000 answers, estimates use a sample of whole tasks, and the jackknife uses part of it.
 
-**Squares** (numbers, vectors). The error is the mean of squared residuals of worker lines, so that its interval follows
-from chi^2 with as many degrees of freedom as match its variance (Satterthwaite 1946).
+**Squares** (numbers, vectors). The error is the mean squared residual of worker lines. Its interval follows from chi^2,
+with degrees of freedom that match its variance (Satterthwaite 1946).
 
-No estimate shows errors that most workers share, unless gold labels do.
+Without gold labels, estimates do not include errors that most workers share.
 """
 
 from __future__ import annotations
@@ -52,29 +51,29 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 FEW = 5  # shared tasks below which a worker is not ranked
-MIN_GOLD = 20  # gold labels from which on there are intervals
+MIN_GOLD = 20  # gold labels needed for intervals
 TAIL = 0.025
 NORMAL_QUANTILE = 1.959963984540054
 _SAMPLE_ANSWERS = 400_000
 _JACKKNIFE_ANSWERS = 20_000
 _ROUNDS, _TOLERANCE = 60, 1e-5
-_FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # of a fit that starts from another, or to many answers
-_GROUPS = 20  # of tasks, each left out in turn
-_TYPICAL_ANSWERS = 4.0  # beside a worker's own, for the variance of an answer
-_TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and how many tasks with both right and wrong answers it counts like
-_COMMON_SD = 0.2  # of the error that all share, before gold is seen; from past crowds
-_DEPARTURE, _DEPARTURE_LOG_SD = 0.1, 0.9  # of workers from what crowd and common error predict; from past crowds
+_FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
+_GROUPS = 20  # of tasks in the jackknife
+_TYPICAL_ANSWERS = 4.0  # prior answers for the variance of an answer
+_TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and its strength in tasks with both right and wrong answers
+_COMMON_SD = 0.2  # prior standard deviation of the common error; from past crowds
+_DEPARTURE, _DEPARTURE_LOG_SD = 0.1, 0.9  # prior of the standard deviation of departures; from past crowds
 _DEPARTURES = np.exp(np.linspace(np.log(0.005), np.log(0.5), 40))
-_PRIOR_ANSWERS = 10.0  # with which the variance of a worker is shrunk towards that of all
+_PRIOR_ANSWERS = 10.0  # strength with which a worker's variance is shrunk towards the mean
 _LEAST_FREEDOM = 5
-_LEAST_BETWEEN = 1e-4  # variance between workers who seem to be the same
+_LEAST_BETWEEN = 1e-4  # least variance between workers
 
 
-# Intervals of shares, and several tests at once.
+# Confidence intervals of shares, and multiple testing.
 
 
 def find_wilson_limits(share: Floats, answers: Floats) -> tuple[Floats, Floats]:
-    """Return the 95 % confidence intervals of shares of so many answers (Wilson 1927); 0 to 1 without any.
+    """Return 95 % confidence intervals of shares (Wilson 1927); 0 to 1 without answers.
 
     >>> low, high = find_wilson_limits(np.array([0.0, 0.2]), np.full(2, 10.0))
     >>> low.round(3), high.round(3)
@@ -89,7 +88,7 @@ def find_wilson_limits(share: Floats, answers: Floats) -> tuple[Floats, Floats]:
 
 
 def adjust_probabilities(probabilities: Floats) -> Floats:
-    """Adjust the probabilities of several tests for their number (Holm 1979).
+    """Adjust p-values for multiple testing (Holm 1979).
 
     >>> adjust_probabilities(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])
@@ -106,9 +105,9 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """Answers of a sample as arrays, sorted by task and label, and the places of equal ones.
+    """Answers of a sample as arrays, sorted by task and label.
 
-    A ``slot`` is a label of a task that a worker gave, a ``cell`` a label that a worker ever gave.
+    A ``slot`` is a distinct pair of task and label, a ``cell`` a distinct pair of worker and label.
     """
 
     task: Array
@@ -136,7 +135,7 @@ class AnswerTable:
 
     @classmethod
     def sort(cls, task: Array, worker: Array, label: Array, *, n_workers: int, k: int, gold: Array) -> AnswerTable:
-        """Sort answers, given the gold label of each task, or NaN."""
+        """Sort answers; ``gold`` is the gold label of each task or NaN."""
         key = task * k + label
         order = np.argsort(key, kind="stable")
         task, worker, label, key = (each[order] for each in (task, worker, label, key))
@@ -161,17 +160,17 @@ class AnswerTable:
         )
 
     def per_worker(self, values: Array) -> Floats:
-        """Add up numbers of answers per worker."""
+        """Sum values of answers per worker."""
         return sum_by(self.worker, values, self.n_workers)
 
     def to_others(self, wrong: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return numbers of answers less their means over the other answers to the task, and where there are any."""
+        """Return values minus the mean over the other answers to the task, and whether there are any."""
         answers = np.bincount(self.task, minlength=self.n_tasks)[self.task]
         others = (np.bincount(self.task, wrong, self.n_tasks)[self.task] - wrong) / np.maximum(answers - 1, 1)
         return np.where(answers > 1, wrong - others, 0.0), answers > 1
 
     def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Floats:
-        """Return the probability that each slot is right, by EM, with weights of tasks, from an earlier result."""
+        """Estimate the probability that each slot is right, by EM, with task weights and from a start, if given."""
         rounds = _ROUNDS if start is None else _FEW_ROUNDS
         tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
         n_cells, n_tasks = len(self.cell_worker), self.n_tasks
@@ -205,7 +204,7 @@ class AnswerTable:
         return right
 
     def jackknife_part(self) -> AnswerTable:
-        """Return the first tasks, which have so many answers that leaving out groups of them takes little time."""
+        """Return the first tasks, up to the number of answers that the jackknife uses."""
         if len(self.task) <= _JACKKNIFE_ANSWERS:
             return self
         last = int(self.task[_JACKKNIFE_ANSWERS])
@@ -215,7 +214,7 @@ class AnswerTable:
 
 
 def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
-    """Return each worker's error less that of others on the same tasks, and its standard error.
+    """Return each worker's error rate minus that of the others on the same tasks, and its standard error.
 
     ``right`` is the probability that each slot is right.
     """
@@ -230,7 +229,7 @@ def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
 
 
 def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
-    """Return the variance of relative errors, given how many answers of each worker they come from."""
+    """Return the jackknife variance of relative errors, given the number of answers of each worker."""
     start = right[: len(part.slot_start)]
     group = np.arange(part.n_tasks) % _GROUPS  # tasks are in the order of hashes
     _, shared = part.to_others(np.zeros(len(part.task)))
@@ -245,9 +244,9 @@ def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
 
 
 class GoldErrors(NamedTuple):
-    """Error rates of workers with 95 % confidence intervals, and how far the crowd's own estimates can be trusted.
+    """Error rates of workers with 95 % confidence intervals, and trust in the estimates without gold.
 
-    ``standard_error`` is that of differences between workers, in which the common error cancels.
+    ``standard_error`` is for comparisons between workers, in which the common error cancels.
     """
 
     rate: Floats
@@ -258,7 +257,7 @@ class GoldErrors(NamedTuple):
 
 
 def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldErrors:
-    """Estimate error rates from gold labels and the crowd, which has ``n_tasks`` in all."""
+    """Estimate error rates from gold labels and agreement; the crowd has ``n_tasks`` in total."""
     from scipy.special import stdtrit
 
     wrong, n_workers = 1 - right[table.slot], table.n_workers
@@ -313,7 +312,7 @@ def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldError
 
 
 def _estimate_departures(own: Floats, noise: Floats) -> float:
-    """Return the variance of workers' departures, given estimates of these and their variances: a posterior mean."""
+    """Return the posterior mean of the variance of departures, given their estimates and variances."""
     variance = _DEPARTURES[:, None] ** 2 + noise
     prior = -0.5 * (np.log(_DEPARTURES / _DEPARTURE) / _DEPARTURE_LOG_SD) ** 2
     score = prior - 0.5 * (np.log(variance) + own**2 / variance).sum(axis=1)
@@ -322,12 +321,12 @@ def _estimate_departures(own: Floats, noise: Floats) -> float:
 
 
 def take_sample(run: Run) -> MemoryRun:
-    """Return the tasks of a run on which uncertainty is estimated."""
+    """Return a sample of the tasks for estimates of uncertainty."""
     return sample_tasks(run, _SAMPLE_ANSWERS)
 
 
 def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
-    """Estimate the errors of the workers of a run without copies, whose labels are classes, from a sample of it."""
+    """Estimate the error rates of the workers of a collapsed run of classes, from a sample."""
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
     unknown = np.full(len(shared), np.nan)
     nothing = Uncertainty(
@@ -361,9 +360,9 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
 def _rank(
     found: Uncertainty, table: AnswerTable, relative: Floats, standard_error: Floats, error: Floats
 ) -> Uncertainty:
-    """Add relative errors, and ranks by errors with these standard errors."""
+    """Add relative errors, and ranks by errors and their standard errors."""
     n = table.per_worker(table.to_others(np.zeros(len(table.task)))[1])
-    known = (n > 0) & ((n > 0).sum() > 2)  # of two workers it is not known whose error a difference is
+    known = (n > 0) & ((n > 0).sum() > 2)  # with two workers, a difference does not show whose error it is
     labels = np.bincount(table.cell_worker, minlength=table.n_workers)
     ranked = known & (n >= FEW) & (labels > 1)
     low, high = error - NORMAL_QUANTILE * standard_error, error + NORMAL_QUANTILE * standard_error
@@ -383,7 +382,7 @@ def _count_shared(block: Block) -> dict[str, Floats]:
 
 
 def _shrink(rate: Floats, answers: Array) -> Floats:
-    """Shrink error rates towards their mean, by as much as chance explains their differences."""
+    """Shrink error rates towards their mean by empirical Bayes."""
     total = answers.sum()
     mean = float((answers * rate).sum() / total)
     noise = mean * (1 - mean)
@@ -399,7 +398,7 @@ def _shrink(rate: Floats, answers: Array) -> Floats:
 def estimate_squares(
     answers: Floats, fault: Floats, error: Floats, variance: Floats, *, square: float = 1.0
 ) -> Uncertainty:
-    """Return the uncertainty of mean squared errors in a unit, given shrunk estimates and the variance of the mean."""
+    """Return the uncertainty of mean squared errors, given shrunk errors, errors and their variance in this unit."""
     from scipy.special import chdtri
 
     known = answers > 1

@@ -1,4 +1,4 @@
-"""Infer which columns of a table are worker, task and label: by names, by content, or by one question."""
+"""Inference of worker, task and label columns from names, from content, or by asking."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 SAMPLE_ROWS, _MIN_SAMPLE_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
 _MIN_ROWS = 12  # fewer rows do not show what columns contain
-_TRUSTED = 0.3  # structure from which names are trusted, and content from which candidates are good
-_MIN_STRUCTURE, _CLEARLY_BETTER = 0.25, 2.0  # of a candidate that wins over names
-_CLEAR_LEAD = 0.15  # of the score of a candidate that is taken without a question
+_TRUSTED = 0.3  # smallest structure score to trust names, and smallest content score of a good candidate
+_MIN_STRUCTURE, _CLEARLY_BETTER = 0.25, 2.0  # of a candidate that overrides names
+_CLEAR_LEAD = 0.15  # lead in score of a candidate that is chosen without a question
 _AGREEMENT_LEAD = 0.2  # without names, labels must agree this much more within tasks than within workers
 _INFORMATIVE_NAME = 0.4
-UNLIKELY = -1.0  # score of an arrangement that no name supports
+UNLIKELY = -1.0  # score of an assignment that no name supports
 _MAX_PROPOSED, _MAX_BEHIND, _MAX_ARRANGED = 10, 0.6, 5  # candidates, scores behind the best, columns in any order
 _MAX_FILES, _MAX_FILE_ROWS, _MAX_PATHS = 20, 10_000, 30
 _ROWS_SHOWN, _CELL, _NAME, _COLUMNS_SHOWN, _WIDTH = 3, 24, 60, 40, 110
@@ -48,7 +48,7 @@ _NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 @dataclass(frozen=True)
 class Roles:
-    """A table, which of its columns are worker, task and label, and which of them were inferred."""
+    """A table with its columns of worker, task and label, and the inferred ones among them."""
 
     table: Source
     picked: dict[str, str]
@@ -56,10 +56,10 @@ class Roles:
 
 
 def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
-    """Find worker, task and label: as chosen, as the reader of a tool knows, by names, or by content.
+    """Find worker, task and label: chosen, known from the reader of a tool, or inferred from names or content.
 
-    Names decide unless the content is impossible, such as a task with many answers by one worker, or a label that is
-    the same in all answers to a task. Then, and without names, the best candidate is taken if it leads clearly. Else an
+    Names decide unless the content is impossible, such as many answers by one worker to a task, or the same label in
+    all answers to a task. Without valid names, the best candidate by content is used if it leads clearly. Otherwise an
     error asks.
 
     >>> from allalike.readers.formats.source import of_records
@@ -75,9 +75,9 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     for role, names in table.roles.items():
         if role not in chosen:
             if not isinstance(names, str):
-                what = f"{table.where} has {len(names)} columns that may be the {role}: {list_names(names)}."
+                what = f"{table.where} has {len(names)} candidates for the {role}: {list_names(names)}."
                 start = re.fullmatch(r"(.*(?:[^\w\s]|_)).*(?:\n\1.*)+", "\n".join(names)) if role == "label" else None
-                what += f" The pattern {start[1] + '*'!r} takes each of them by itself." if start else ""
+                what += f" To read each of them separately, use the pattern {start[1] + '*'!r}." if start else ""
                 raise ColumnError(what, proposals=[Proposal({"columns": {role: name}}) for name in names])
             known[role] = names
     picked = {**{role: role for role in SYNONYMS}, **known}
@@ -88,7 +88,7 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
 
 
 def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) -> Source:
-    """Return a table of paths into nested records, with all paths through the same list if some are to be found."""
+    """Return a table of paths into nested records: the chosen paths, and others through the same list."""
     from allalike.readers.formats.json_files import expand_records, list_paths
 
     def find_list(paths: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) ->
 
 
 def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Return the columns that names suggest unless their content is impossible, else the best candidate; or ask."""
+    """Return the columns that names suggest, or the best candidate if their content is impossible, or ask."""
     by_name: dict[str, str] = {}
     unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
@@ -123,7 +123,7 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
         if structure >= _TRUSTED or (by_name and not contents.beat(by_name, structure)):
             return by_name
         best = next(iter(contents.candidates), None)
-    except InputError:  # reading reports it, unless it is in a column that is not needed
+    except InputError:  # reading reports it again if it concerns a needed column
         if by_name:
             return by_name
         raise
@@ -141,9 +141,9 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
 
 @dataclass(frozen=True)
 class Candidate:
-    """Columns that may be worker, task and label.
+    """Possible columns of worker, task and label.
 
-    ``structure`` rates from 0 to 1 whether rows are answers, ``content`` also whether the answers to a task agree, and
+    ``structure`` (0 to 1) rates whether rows are answers, ``content`` also whether answers to the same task agree, and
     ``score`` adds the names.
     """
 
@@ -153,12 +153,12 @@ class Candidate:
     score: float
 
     def is_like(self, other: Candidate, sample: TableSample) -> bool:
-        """Return whether another candidate has columns with the same values."""
+        """Return whether another candidate consists of columns with the same values."""
         return all(sample.are_same(name, other.columns[role]) for role, name in self.columns.items())
 
 
 def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candidate]:
-    """Return all columns that may be worker, task and label beside the chosen ones, the best first."""
+    """Return the candidates for worker, task and label that include the chosen columns, best first."""
     if sample.n_rows < _MIN_ROWS:
         return []
     workers, tasks, labels = (_list_columns(sample, chosen, role) for role in SYNONYMS)
@@ -178,7 +178,7 @@ def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candida
 
 
 def _list_columns(sample: TableSample, chosen: Mapping[str, str], role: str) -> list[str]:
-    """Return the chosen column, or those that may be; of several with the same values the best named and shortest."""
+    """Return the chosen column, or the possible ones; among equal columns only that with the best and shortest name."""
     if role in chosen:
         return [chosen[role]]
     groups: dict[bytes, list[ColumnSample]] = {}
@@ -196,13 +196,13 @@ def _may_be(column: ColumnSample, role: str, n_rows: int) -> bool:
     if role == "label":
         return column.n_present >= 2
     is_id = column.kind not in _NO_IDS and 2 <= column.n_values < n_rows
-    if role == "task":  # also a time or place of a measurement
+    if role == "task":  # may also be the time or place of a measurement
         return is_id or (column.kind in ("date", "number") and 2 <= column.n_values <= n_rows / 2)
     return is_id and column.kind != "url" and sum(map(len, column.texts)) <= _MAX_ID_LENGTH * len(column.texts)
 
 
 def _rate_label_beside(sample: TableSample, columns: dict[str, str], tasks: Sequence[str]) -> Candidate:
-    """Rate a label beside a worker and a task; a property of another column that may be the task is hardly one."""
+    """Rate a label given worker and task; a label that depends on another possible task column scores low."""
     worker, task, label = columns.values()
     least = 0.95 * _rate_pair(sample, worker, task)
     equal = [name for name in tasks if name not in (worker, task) and _rate_pair(sample, worker, name) >= least]
@@ -216,13 +216,13 @@ def _rate_label_beside(sample: TableSample, columns: dict[str, str], tasks: Sequ
 
 
 def rate_content(sample: TableSample, columns: Mapping[str, str]) -> tuple[float, float]:
-    """Rate the structure of columns, and the structure together with the agreement of labels within tasks."""
+    """Return the structure score of columns, and this score weighted by the agreement of labels within tasks."""
     structure = rate_structure(sample, columns)
     return structure, structure * (0.5 + 0.5 * rate_agreement(sample, columns["label"], columns["task"]))
 
 
 def rate_agreement(sample: TableSample, label: str, group: str) -> float:
-    """Return the agreement of labels within groups beyond chance, less its standard error, from 0 to 1."""
+    """Return the chance-corrected agreement of labels within groups, minus its standard error, from 0 to 1."""
     excess, error = sample.measure_agreement(label, group)
     return min(max(excess - error, 0.0), 1.0)
 
@@ -230,9 +230,9 @@ def rate_agreement(sample: TableSample, label: str, group: str) -> float:
 def rate_structure(
     sample: TableSample, columns: Mapping[str, str], *, whole: bool = True, known: Container[str] = ()
 ) -> float:
-    """Rate how well columns make rows of answers, from 0 to 1.
+    """Rate from 0 to 1 whether rows with these columns are answers.
 
-    Tasks with one answer in a sample may have others unless it is the whole table. A known label is not rated.
+    Tasks with one answer count against the columns only in a ``whole`` table. A known label is not rated.
     """
     worker, task, label = (columns[role] for role in SYNONYMS)
     pair = _rate_pair(sample, worker, task, whole=whole)
@@ -240,7 +240,7 @@ def rate_structure(
 
 
 def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = True) -> float:
-    """Rate worker and task: no repeated rows, tasks with several workers, workers with several tasks, no gaps."""
+    """Rate worker and task: no repeated rows, several workers per task, several tasks per worker, no missing ids."""
     tasks, workers = sample.count_partners(worker, task), sample.count_partners(task, worker)
     kept = float(tasks.sum()) / max(sample.n_rows, 1)
     if not whole:
@@ -250,7 +250,7 @@ def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = Tru
 
 
 def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> float:
-    """Rate a label: it differs within tasks and within workers, and it recurs unless it is a number or a text."""
+    """Rate a label: it varies within tasks and within workers, and it recurs unless it is a number or a text."""
     column = sample[label]
     excess, error = sample.measure_agreement(label, task)
     if column.n_present < 2:
@@ -258,7 +258,7 @@ def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> floa
     if (sample.count_partners(task, worker) > 1).sum() >= 5 and sample.depends_on(label, task):
         return 0.15
     if sample[worker].n_values > 1 and sample.depends_on(label, worker) and rate_name(label, "label") <= SYNONYM:
-        return 0.6 if excess > 6 * error > 0 else 0.1  # labelling functions may give one class each, and agree
+        return 0.6 if excess > 6 * error > 0 else 0.1  # each labelling function may return one class, and agree
     if column.kind in ("date", "url", "records"):
         return 0.15
     if not column.n_present > 0.9 * column.n_filled > 10:
@@ -269,7 +269,7 @@ def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> floa
 
 
 def _rate_names(columns: Mapping[str, str]) -> float:
-    """Score names by role; a name that suits another role better gets a negative score."""
+    """Score the names of columns; a name that fits another role better gets a negative score."""
     rate = 0.0
     for role, name in columns.items():
         own, other = rate_name(name, role), max(rate_name(name, each) for each in SYNONYMS if each != role)
@@ -282,7 +282,7 @@ def _rate_names(columns: Mapping[str, str]) -> float:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What the columns of a table contain, and which of them may be worker, task and label beside those known."""
+    """A sample of a table, its candidates for worker, task and label, and the question about them."""
 
     table: Source
     known: Mapping[str, str] = field(default_factory=dict)
@@ -290,30 +290,30 @@ class _Contents:
 
     @cached_property
     def sample(self) -> TableSample:
-        """Some rows of all columns, fewer if there are many."""
+        """A sample of the rows with all columns; it has fewer rows if there are many columns."""
         rows = max(_MIN_SAMPLE_ROWS, _SAMPLE_CELLS // max(len(self.table.names), 1))
         return TableSample(self.table.sample(min(SAMPLE_ROWS, rows)), self.na)
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """Columns that may be worker, task and label, the best first."""
+        """Candidates for worker, task and label, best first."""
         return rank_columns(self.sample, self.known)
 
     def beat(self, by_name: Mapping[str, str], structure: float) -> bool:
-        """Return whether the best candidate is so much better than what names suggest that they cannot be right."""
+        """Return whether the best candidate is so much better than the named columns that these must be wrong."""
         best = next(iter(self.candidates), None)
         if best is None or best.structure < max(_CLEARLY_BETTER * structure, _MIN_STRUCTURE):
             return False
         return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
 
     def find_doubt(self, by_name: Mapping[str, str]) -> str:
-        """Return why the best candidate is uncertain; nothing if it is certain."""
+        """Return the reason why the best candidate is uncertain, or "" if it is certain."""
         sample, best = self.sample, self.candidates[0]
         columns = best.columns
         lead = rate_agreement(sample, columns["label"], columns["task"])
         lead -= rate_agreement(sample, columns["label"], columns["worker"])
         fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
-        sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not the other way round
+        sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not swapped
         turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
         near = [each for each in self.candidates[1:] if each.score > best.score - _CLEAR_LEAD]
         for rival in (each.columns for each in near if not best.is_like(each, sample)):
@@ -324,28 +324,28 @@ class _Contents:
         odd = [name for role, name in columns.items() if role not in self.known and rates[role] < 0]
         others = {role: by_name[role] for role, name in columns.items() if name != by_name.get(role, name)}
         if odd := [*odd, *(name for role, name in others.items() if rates[role] < _INFORMATIVE_NAME)]:
-            return f"The name {odd[0]!r} suggests something else than its content."
+            return f"The name {odd[0]!r} and the content of the column contradict each other."
         if sum(role in self.known or rate >= _INFORMATIVE_NAME for role, rate in rates.items()) >= 2:
             return ""
         if len(sample.names) > len(SYNONYMS):
-            return "Their names do not show it, and what they contain may mean something else."
-        return "" if sure else "Worker and task may be the other way round."
+            return "Their names do not show it, and their content is ambiguous."
+        return "" if sure else "Worker and task may be swapped."
 
     def ask(
         self, why: str = "None of them fits well.", *, what: str = "", ways: Sequence[Proposal] = ()
     ) -> ColumnError:
-        """Return the question for columns: proposed are other ways to read, candidates, or columns in any order."""
+        """Return the error that asks for columns; it proposes ``ways``, candidates, or any assignment of columns."""
         names, listed = self.table.names, f" Columns: {list_names(self.table.names)}."
         proposals = [*ways, *self.propose()] or _propose_in_any_order(names, self.known)
         unclear = f"Cannot tell which columns of {name_within(self.table.where)} contain worker, task and label. {why}"
         what = what + listed * bool(ways) or unclear + listed
         if len(names) < len(SYNONYMS):
             number = "is 1" if len(names) == 1 else f"are {len(names)}"
-            what += f" Answers need three columns, and there {number}."
+            what += f" Answers need three columns, but there {number}."
         return ColumnError(what, lines=[*_show_rows(self.sample), *([] if proposals else EXAMPLE)], proposals=proposals)
 
     def propose(self) -> list[Proposal]:
-        """Propose the best candidates that differ."""
+        """Propose the best different candidates."""
         best: list[Candidate] = []
         for each in self.candidates:
             near = each.score > self.candidates[0].score - _MAX_BEHIND and len(best) < _MAX_PROPOSED
@@ -355,9 +355,9 @@ class _Contents:
         return [Proposal({"columns": own}, score=each.score) for own, each in zip(chosen, best, strict=True)]
 
     def ask_shape(self, *, any_matrix: bool = False) -> ColumnError | None:
-        """Ask whether a table is a matrix, or each file has the answers of a worker, if it looks so.
+        """Return the question whether a table is a matrix, or each file a worker, or None if it does not look so.
 
-        ``any_matrix`` includes those beside which other columns may be worker and task.
+        ``any_matrix`` includes matrices in tables with other candidates for worker and task.
         """
         known, where, ways, what = self.known, self.table.where, [], ""
         matrix = find_matrix(self.sample) if "label" not in known and len(known) < 2 else None
@@ -368,20 +368,20 @@ class _Contents:
             matrix = None if good or (apart and len(matrix.cells) > 2 and not any_matrix) else matrix
         if matrix:
             rows, named = (f"{next(iter(known))}s", True) if known else (matrix.rows, matrix.named)
-            what = f"{where} has no columns that fit worker, task and label, but looks like a matrix with one row per"
+            what = f"{where} has no clear columns of worker, task and label, but looks like a matrix with one row per"
             what += f" {rows.removesuffix('s') if named else 'task, or one per worker'}."
             cells = {} if matrix.alone else {"include": tuple(matrix.cells)}
             scores = {rows: 0.6 if named else 0.3, "workers" if rows == "tasks" else "tasks": -0.7 if named else 0.3}
             ways = [Proposal({"wide": rows, **cells}, score=score) for rows, score in scores.items()]
         if "worker" not in known and (task := _find_task_of_files(self.table)):
             ways = [Proposal({"worker_from": "filename"}, score=0.5), *ways]
-            what = f"{where} have no column that fits the worker, but each file has each {task!r} once: each may be a"
-            what += " worker's."
+            what = f"{where} have no clear column of the worker, but each file has each {task!r} once."
+            what += " Each file may be one worker."
         return self.ask(what=what, ways=ways) if ways else None
 
 
 def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Proposal]:
-    """Return the roles and shapes that a table may have by its content, whatever it was read as."""
+    """Propose roles and shapes of a table by its content, regardless of how it was read."""
     if table.roles:
         return []
     contents = _Contents(table, na=na)
@@ -390,7 +390,7 @@ def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Propo
 
 
 def _find_task_of_files(table: Source) -> str:
-    """Return the column that is the task if each file is a worker: unique within a file, and shared between files."""
+    """Return the task column if each file is a worker: its values are unique in a file and shared between files."""
     samples = [TableSample(part.sample(_MAX_FILE_ROWS)) for part in table.parts[:_MAX_FILES]]
     for name in sorted(table.names, key=lambda name: -rate_name(name, "task")) if len(samples) > 1 else ():
         counts = Counter(str(value) for sample in samples for value in sample[name].values)
@@ -401,20 +401,20 @@ def _find_task_of_files(table: Source) -> str:
 
 
 def _propose_in_any_order(names: Sequence[str], known: Mapping[str, str]) -> list[Proposal]:
-    """Propose each way to assign columns to the unknown roles, the best by their names first."""
+    """Propose all assignments of columns to the unknown roles, best names first."""
     roles = [role for role in SYNONYMS if role not in known]
     free = [name for name in names if name not in known.values() and not is_gold(name)][:_MAX_ARRANGED]
     ways = []
     for chosen in permutations(free, len(roles)):
         rates = [rate_name(name, role) for role, name in zip(roles, chosen, strict=True)]
-        named = sum(rate >= _INFORMATIVE_NAME for rate in rates) + (len(free) == len(roles))  # one is left for the last
+        named = sum(rate >= _INFORMATIVE_NAME for rate in rates) + (len(free) == len(roles))  # the last one follows
         columns = {"columns": dict(zip(roles, chosen, strict=True))}
         ways.append((sum(rates), Proposal(columns, score=None if named >= len(roles) else UNLIKELY)))
     return [proposal for _, proposal in sorted(ways, key=lambda way: -way[0])]
 
 
 def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
-    """Return the question that proposes paths into nested records, for the list with the best candidate."""
+    """Return the question that proposes paths into nested records, through the list with the best candidate."""
     from allalike.readers.formats.json_files import expand_records, list_paths
 
     records = table.records() if table.records else []
@@ -428,7 +428,7 @@ def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
 
 
 def _show_rows(sample: TableSample) -> list[str]:
-    """Format the first rows, each cell cut; in a wide table each of its columns is a line."""
+    """Format the first rows with shortened cells; a wide table is transposed."""
     columns = []
     for column in sample.columns[:_COLUMNS_SHOWN]:
         values = [column.values[code] for code in column.codes[:_ROWS_SHOWN]]

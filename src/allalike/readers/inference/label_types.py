@@ -1,7 +1,7 @@
-"""Infer the label type where it is clear, and ask where labels can be read in two ways.
+"""Inference of the label type, with an error that asks if labels can be read in two ways.
 
-Texts and objects are shown to one recogniser after the other (`_TEXTS`, `_OBJECTS`). The first that knows the labels
-returns their domain, with the options by which they are read, or asks.
+Texts and objects are passed to a list of recognisers (`_TEXTS`, `_OBJECTS`). The first one that recognises the labels
+returns their domain with its options, or asks.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 
-_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels: the first rule types out, and so many decide
+_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels that rule types out, and that decide
 _MAX_LEVELS = 12
-_MAX_ODD = 0.1  # of the distinct labels, or one, may stand for no answer, where the others are numbers
-_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # labels of so many answers are ids if a larger share of them differ
-_MIN_TEXT_WORDS = 3  # labels that do not recur are texts if they have this many words on average
+_MAX_ODD = 0.1  # share of the distinct labels, or one label, that may mean "no answer" among numbers
+_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # answers from which labels are ids if a larger share of them is distinct
+_MIN_TEXT_WORDS = 3  # mean number of words from which labels that do not recur are texts
 _SEPARATORS = (";", "|", ",")
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
-_MIN_SEVERAL = 0.2  # of the distinct labels of sets have two items or more,
-_MIN_AGAIN = 0.8  # and of these items so many occur in other labels as well
+_MIN_SEVERAL = 0.2  # share of the distinct labels with at least two items, if they are sets
+_MIN_AGAIN = 0.8  # share of these items that also occur in other labels
 _FEWEST_DIGITS = 4  # of a date, such as 1/2/24
 _DAY = late_pattern(r"\d{1,2}([/.-])\d{1,2}\1\d{4}")
 _TIME = late_pattern(r"\s*(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s*[ap]\.?m\.?)?\s*", re.IGNORECASE)
 _THOUSANDS = late_pattern(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _ALIGNMENT = late_pattern(r"\d+[-:]\d+(?: \d+[-:]\d+)*")
 _LISTED = late_pattern(r"[>\[{]")  # does not occur in plain lists of items
-_MAX_LONG, _LONG_WORDS, _MAX_WITHOUT = 1000, 8, 0.1  # long texts: looked at, words on average, share without an answer
+_MAX_LONG, _LONG_WORDS, _MAX_WITHOUT = 1000, 8, 0.1  # long texts: sample size, mean words, share without an answer
 _ENDS = {
     "letter": (late_pattern(r"(?:^|[\s:(\[{*\"'])([A-Z])[)\]}*.\"'\s]*$"), ("choice", r"([A-Z])\W*$")),
     "number": (
         late_pattern(r"(?:^|[\s:=(\[{*#$€£])([-+]?\d(?:[\d.,]*\d)?)[%)\]}*.$\s]*$"),
         ("number", r"([-+]?\d(?:[\d.,]*\d)?)\W*$"),
     ),
-}  # how long texts end, and the ways to extract that
+}  # endings of long texts, and extractors for them
 
 
 @dataclass(frozen=True)
 class _Labels:
-    """Labels of unknown type: a column, its parts with the numbers of the tasks, and the number of answers."""
+    """Labels of unknown type: a column, its parts with the index of the task per row, and the number of answers."""
 
     column: Column
     parts: Iterable[tuple[Column, Codes]]
@@ -82,7 +82,7 @@ class _Labels:
 
     @cached_property
     def texts(self) -> list[str]:
-        """Distinct texts, or a sample if there are very many."""
+        """The distinct texts, or a sample if there are very many."""
         return self.values[:: -(-len(self.values) // _MAX_TEXTS) or 1]
 
     @property
@@ -101,7 +101,7 @@ def guess_domain(
     where: str = "The table",
     opened: Domain | None = None,
 ) -> Domain:
-    """Return the domain of labels, or ask.
+    """Return the domain of labels, or raise an error that asks for it.
 
     >>> def guess(*labels):
     ...     column = Column.of_objects("label", list(labels))
@@ -112,8 +112,8 @@ def guess_domain(
     ('boxes', 'spans', 'spans')
     >>> guess("x17", "x18")
     Traceback (most recent call last):
-    allalike.errors.LabelError: It is unclear what type the labels are: 2 different ones in 2 answers, such as 'x17'.
-    They may be classes (categorical), texts (text), or another type of allalike.DOMAINS. ...
+    allalike.errors.LabelError: The label type is unclear: 2 different labels in 2 answers, such as 'x17'. They may be
+    classes (categorical), texts (text), or another type of allalike.DOMAINS. ...
     """
     found = _Labels(labels, parts, answers, sample, where)
     if opened is not None or _are_records(found):
@@ -167,7 +167,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
-    """Guess what is open of a domain, each field as if it were the label."""
+    """Infer the open parts of a domain, each field as if it were the label."""
     values: list[Any] = []
     tasks: list[Any] = []
     n_tasks = 0
@@ -191,21 +191,21 @@ def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
 
 
 def _read_patterns(labels: _Labels) -> Domain | None:
-    """Refuse bytes, and times of day, which lie on a circle; read pairs of places, by which words are aligned."""
+    """Raise an error for bytes and times of day; read word alignments, such as ``0-0 1-6``, as sets."""
     first, texts = labels.values[0], labels.texts
     if isinstance(first, bytes):
         raise LabelError(f"The labels are bytes, such as {first!r}. Write them as text.", domain="categorical")
     if all(map(_TIME.fullmatch, texts)):
         raise LabelError(
-            f"The labels are times of day, such as {first!r}. Take another column as the label; or if they are the"
-            f" answers, write them as hours, 23:50 as 23.83, and say domain='circular(period=24)'. {OR_CLASSES}"
+            f"The labels are times of day, such as {first!r}. Choose another column, or write them as hours (23:50 as"
+            f" 23.83) and use domain='circular(period=24)'. {OR_CLASSES}"
         )
     several = any(" " in text for text in texts) and all(map(_ALIGNMENT.fullmatch, texts))
     return _make("set", separator=" ") if several else None
 
 
 def _read_numbers(labels: _Labels) -> Domain | None:
-    """Read numbers with a unit as measurements, and others as plain numbers are read."""
+    """Read numbers with a unit as measurements, and other formatted numbers like plain ones."""
     if not all(any(map(str.isdigit, text)) for text in labels.texts[:_FIRST]):
         return None
     form = find_number_form(labels.texts)
@@ -228,7 +228,7 @@ def _read_numbers(labels: _Labels) -> Domain | None:
 
 
 def _read_dates(labels: _Labels) -> Domain | None:
-    """Read dates in the form in which all of them are valid days; ask if there are two such forms."""
+    """Read dates in the format in which all are valid; ask if there are two such formats."""
     texts = labels.texts
     if sum(map(str.isdigit, texts[0])) < _FEWEST_DIGITS:
         return None
@@ -242,21 +242,21 @@ def _read_dates(labels: _Labels) -> Domain | None:
         return _take_dates(labels, _make("date", form=forms[0]))
     if forms:
         raise LabelError(
-            f"Dates such as {texts[0]!r} can be read in two ways: the last day of 2024 is written as {forms[0]}, or as"
-            f" {forms[1]}. No label decides between them.",
+            f"Dates such as {texts[0]!r} are ambiguous: the last day of 2024 may be written as {forms[0]} or as"
+            f" {forms[1]}, and all labels fit both formats.",
             proposals=_propose(*(_make("date", form=form) for form in forms)),
         )
     if all(map(_DAY.fullmatch, texts)):
         odd = [next((text for text in texts if not _are_dates([text], form)), texts[0]) for form in DATE_FORMS[:2]]
         raise LabelError(
-            "The labels look like dates, but no order of day and month fits all of them: not"
-            f" {odd[0]!r} and {odd[1]!r}. Write them in one form. {OR_CLASSES}"
+            "The labels look like dates, but no order of day and month fits both"
+            f" {odd[0]!r} and {odd[1]!r}. Write all in one format. {OR_CLASSES}"
         )
     return None
 
 
 def _find_date_forms(texts: Sequence[str], forms: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the forms in which all texts are valid days, with these days; each reading once."""
+    """Return the formats in which all texts are valid days, with these days, and without equivalent formats."""
     fitting = [form for form in forms if _are_dates(texts[:_FIRST], form)]
     read = {tuple(read_date(text, form) for text in texts): form for form in reversed(fitting)}
     return {form: days for days, form in reversed(read.items()) if all(map(is_moment, days))}
@@ -268,7 +268,7 @@ def _are_dates(texts: Sequence[str], form: str) -> bool:
 
 
 def _read_moments(labels: _Labels) -> Domain | None:
-    """Read dates and times by their type, or in ISO 8601."""
+    """Read dates and times of Arrow or Python, or in ISO 8601."""
     data = labels.values if labels.column.kind == "text" else labels.column.data
     if isinstance(data, list):
         dates = all(is_moment(value) if isinstance(value, str) else isinstance(value, date) for value in data)
@@ -278,13 +278,13 @@ def _read_moments(labels: _Labels) -> Domain | None:
 
 
 def _take_dates(labels: _Labels, domain: Domain) -> Domain:
-    """Return dates for labels that hardly recur; ask about others."""
+    """Return dates for labels that rarely recur; ask about others."""
     n_values = labels.column.n_distinct()
     if n_values > labels.answers / 2:
         return domain
     raise LabelError(
-        f"The labels are dates that recur, {n_values:,} different ones in {labels.answers:,} answers. If a near date is"
-        " better than a far one, they are date; if they are right or wrong, categorical.",
+        f"The labels are dates that recur: {n_values:,} different ones in {labels.answers:,} answers. If a close date"
+        " is better than a distant one, use date. If a date is either correct or wrong, use categorical.",
         proposals=_propose(domain, "categorical"),
     )
 
@@ -293,7 +293,7 @@ def _take_dates(labels: _Labels, domain: Domain) -> Domain:
 
 
 def _read_items(labels: _Labels) -> Domain | None:
-    """Read items with a separator: rankings if each has all items of its task, sets if items combine."""
+    """Read items with a separator: rankings if each label has all items of its task, sets if items combine freely."""
     texts = labels.texts
     separator = next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "")
     if not separator or any(map(_LISTED.search, texts[:_FIRST])) or any(map(_THOUSANDS.search, texts)):
@@ -318,7 +318,7 @@ def _read_items(labels: _Labels) -> Domain | None:
         return None
     example = next(text for text in texts if separator in text)
     raise LabelError(
-        f"Labels such as {example!r} may be sets of items, of which each can be right or wrong, or classes with"
+        f"Labels such as {example!r} may be sets, in which each item is correct or wrong, or classes with"
         f" {separator!r} in their names (categorical).",
         proposals=_propose(sets, "categorical"),
     )
@@ -343,7 +343,7 @@ def _order_the_same(labels: _Labels, ranking: Any) -> bool:
 
 
 def _read_scales(labels: _Labels) -> Domain | None:
-    """Read words that are levels of one scale; ask about answers without an opinion beside them."""
+    """Read words that are levels of one scale; ask about words for "no opinion" among them."""
     if len(labels.texts) > _MAX_LEVELS:
         return None
     if (levels := find_scale(labels.texts)) is not None:
@@ -352,21 +352,21 @@ def _read_scales(labels: _Labels) -> Domain | None:
     rest = [text for text in labels.texts if text not in beside]
     if beside and find_scale(rest) is not None:
         raise LabelError(
-            f"The labels are levels of a scale, such as {rest[0]!r}, but {beside[0]!r} is none. If it means that there"
-            " is no answer, leave it out; or say that they are classes: domain='categorical'.",
+            f"The labels are levels of a scale, such as {rest[0]!r}, but {beside[0]!r} is not. If it means 'no answer',"
+            " exclude it. If all are classes, use domain='categorical'.",
             abstain_label=beside[0] if len(beside) == 1 else tuple(beside),
         )
     return None
 
 
 def _read_words(labels: _Labels) -> Domain | None:
-    """Read labels of which one is a word: they are not dates, lists, or tags of tokens, of which one is O."""
+    """Read labels with at least one word of two letters: they are not dates, lists or tags of tokens."""
     words = any(len(text) > 1 and text.isalpha() for text in labels.values)
     return _read_classes_or_texts(labels) if words else None
 
 
 def _read_written_objects(labels: _Labels) -> Domain | None:
-    """Read lists of objects in JSON, or tags separated by blanks."""
+    """Read lists of objects in JSON, or tags of tokens separated by blanks."""
     texts = labels.values
     if all(_begins(text, "[") for text in texts[:MAX_CLASSES]):
         try:
@@ -379,7 +379,7 @@ def _read_written_objects(labels: _Labels) -> Domain | None:
 
 
 def _has_ends(item: Any, kind: Any) -> bool:
-    """Return whether something is a list [start, end, tag]."""
+    """Return whether an item is a list [start, end, tag]."""
     if not isinstance(item, list | tuple) or len(item) != 3:
         return False
     return all(isinstance(end, kind) for end in item[:2]) and (item[2] is None or isinstance(item[2], str))
@@ -398,7 +398,7 @@ _ITEMS: dict[str, Callable[[Any], bool]] = {
 
 
 def _read_objects(labels: _Labels) -> Domain | None:
-    """Read objects by their type, and lists of boxes, spans or points; refuse other regions."""
+    """Read objects by type, and lists of boxes, spans or points; raise an error for other regions."""
     values = labels.column.data
     name = next((name for name, test in _TYPES.items() if all(map(test, values))), "")
     if name or not all(isinstance(value, list) for value in values):
@@ -409,16 +409,16 @@ def _read_objects(labels: _Labels) -> Domain | None:
         return domain
     if not any(isinstance(item, dict) for item in items):
         raise LabelError(
-            f"{labels.where}: spans such as {items[0]} need whole numbers: write milliseconds, not seconds."
+            f"{labels.where}: spans such as {items[0]} need whole numbers. Use milliseconds instead of seconds."
         )
     raise LabelError(
-        f"{labels.where}: the labels are regions or objects that are not weighed, such as {str(items[0])[:60]}."
-        " Compare them by a distance of your own (domain 'custom' in Python), or read another question of the file."
+        f"{labels.where}: no label type fits these regions or objects, such as {str(items[0])[:60]}."
+        " Compare them by your own distance (domain 'custom' in Python), or read another question of the file."
     )
 
 
 def _find_objects(values: Any) -> Domain | None:
-    """Return the domain of labels that all are lists of the same kind of object, or of tags of tokens."""
+    """Return the domain of lists that contain the same type of object, or tags of tokens."""
     items = [item for value in values for item in value]
     if are_tags(items):
         return _make("spans") if any("-" in tag for tag in items) else None
@@ -426,7 +426,7 @@ def _find_objects(values: Any) -> Domain | None:
 
 
 def _read_orders(labels: _Labels) -> Domain | None:
-    """Read lists, and texts that look like lists or orders, as rankings; ask if they do not order the same items."""
+    """Read lists, and texts such as ``a>b`` or ``["a", "b"]``, as rankings; ask unless they order the same items."""
     text = labels.column.kind == "text"
     values = labels.values if text else labels.column.data
     if not all(">" in each[1:-1] or _begins(each, "[") if text else isinstance(each, list | tuple) for each in values):
@@ -438,9 +438,8 @@ def _read_orders(labels: _Labels) -> Domain | None:
         return _make("categorical")
     orders = text and all(">" in value for value in values)
     raise LabelError(
-        "The labels look like lists or orders, but those of a task do not order the same items. They may be ranking,"
-        " set, interval, boxes, spans, points, vector, probability or bitmap; rankings have gaps if some workers left"
-        " items out.",
+        "The labels look like lists or rankings, but answers to the same task have different items. The label type may"
+        " be ranking (if workers may omit items), set, interval, boxes, spans, points, vector, probability or bitmap.",
         domain="ranking" if orders else "set",
     )
 
@@ -456,17 +455,16 @@ def _read_classes_or_texts(labels: _Labels) -> Domain:
         few = len(texts) <= max(1, _MAX_ODD * len(values))
         ways = [Proposal({"abstain_label": texts[0] if len(texts) == 1 else tuple(texts)})] if few else []
         raise LabelError(
-            f"Most different labels are numbers, but that in row {odd[0]} is {odd[1]!r}. Correct it, or leave it out if"
-            " it means that there is no answer. If the labels are right or wrong, and not near or far, they are classes"
-            " (categorical).",
+            f"Most different labels are numbers, but the label in row {odd[0]} is {odd[1]!r}. Correct it, or exclude it"
+            " if it means 'no answer'. If labels are either correct or wrong, they are classes (categorical).",
             proposals=[*ways, *(_propose("categorical") if labels.recur else [])],
         )
     if labels.recur:
         return _make("categorical")
     if answers == 1:
         raise ColumnError(
-            f"There is one answer only, {example}, and nothing to compare it with. Give answers by several workers to"
-            " the same tasks.",
+            f"There is only one answer, {example}, which cannot be compared. Add answers by several workers to the same"
+            " tasks.",
             lines=EXAMPLE,
         )
     texts = [value for value in values if isinstance(value, str)]
@@ -475,18 +473,18 @@ def _read_classes_or_texts(labels: _Labels) -> Domain:
         return _make("text")
     if answers >= _MIN_ANSWERS and len(values) > _MAX_DISTINCT * answers:
         raise ColumnError(
-            f"Labels hardly recur: {answers:,} answers have {len(values):,} different ones, such as {example}, as ids"
-            " are. Take another column as the label; if they are texts, say domain='text'."
+            f"The labels look like ids: {answers:,} answers have {len(values):,} different ones, such as {example}."
+            " Choose another column as the label. If they are texts, use domain='text'."
         )
     raise LabelError(
-        f"It is unclear what type the labels are: {count(len(values), 'different one')} in {count(answers, 'answer')},"
-        f" such as {example}. They may be classes (categorical), texts (text), or another type of allalike.DOMAINS.",
+        f"The label type is unclear: {count(len(values), 'different label')} in {count(answers, 'answer')}, such as"
+        f" {example}. They may be classes (categorical), texts (text), or another type of allalike.DOMAINS.",
         proposals=_propose("categorical", "text"),
     )
 
 
 def _ask_extraction(texts: Sequence[str]) -> None:
-    """Ask whether long texts are to be read by the number or letter at their end, if most of them have one."""
+    """Ask whether to extract the number or letter at the end of long texts, if most of them have one."""
     texts = texts[:: -(-len(texts) // _MAX_LONG)]
     if sum(len(text.split()) for text in texts) < _LONG_WORDS * len(texts):
         return
@@ -500,8 +498,8 @@ def _ask_extraction(texts: Sequence[str]) -> None:
             if sum(match_key(extract(text)) == end for text, end in ends) >= (1 - _MAX_WITHOUT) * len(ends):
                 break
         raise LabelError(
-            f"The labels are long texts, of which {len(ends):,} of {len(texts):,} end in a {what}, such as"
-            f" '... {' '.join(ends[0][0].split()[-3:])}'. If that is the answer, it can be extracted; else they are"
+            f"The labels are long texts, and {len(ends):,} of {len(texts):,} end in a {what}, such as"
+            f" '... {' '.join(ends[0][0].split()[-3:])}'. If it is the answer, extract it. Otherwise the label type is"
             " text.",
             domain=f"categorical(extract={way})" if way.isalpha() else f'categorical(extract="{way}")',
         )

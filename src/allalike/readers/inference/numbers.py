@@ -1,4 +1,4 @@
-"""Infer whether numbers are classes, levels or measurements, and the form in which they are written."""
+"""Inference of whether numbers are classes, levels or measurements, and of their notation."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 
-OR_CLASSES = "If they are right or wrong, and not near or far, say domain='categorical'."
+OR_CLASSES = "If labels are either correct or wrong, use domain='categorical'."
 SAMPLE_ROWS = 1 << 16
 MAX_CLASSES = 20  # more distinct numbers are not classes, unless they are final answers
-_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for whole numbers and those with a fraction
-_MIN_EQUAL_SHARE = 0.15  # answers are final answers if this share of the pairs within tasks is equal,
-_MIN_EQUAL_RATIO = 8  # if that is this many times the share among all pairs,
-_MIN_MEDIAN_GAP = 0.15  # and if others are this far from the median of their task, relative to the numbers;
-_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # where this many are equal, others may be nearer
+_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for whole numbers and for fractions
+_MIN_EQUAL_SHARE = 0.15  # final answers: share of equal pairs within tasks,
+_MIN_EQUAL_RATIO = 8  # ratio of this share to that of all pairs,
+_MIN_MEDIAN_GAP = 0.15  # and relative distance of the other answers from the median of their task,
+_CLEAR_EQUAL_SHARE, _CLEAR_MEDIAN_GAP = 0.3, 0.05  # which may be smaller if more pairs are equal
 _MIN_PAIRS = 20
-_LEVELS = (5, 11)  # levels of a scale that can be inferred from the answers,
-_MIN_ORDER = 0.7  # by the rank correlation of the nearness of levels and how often a task has both,
-_MIN_MIXED = 5  # with so many pairs of different answers to a task, per pair of levels
-_CODES = (-9, -99, -999, -9999, -99999, 77, 88, 99, 888, 999, 8888, 9999, 99999)  # often mean that there is no answer,
-_FAR = 3  # if they are so many times as far from other numbers as these are from each other
+_LEVELS = (5, 11)  # levels of a scale: their number,
+_MIN_ORDER = 0.7  # rank correlation of their closeness with their co-occurrence in tasks,
+_MIN_MIXED = 5  # and pairs of different answers to a task, per pair of levels
+_CODES = (-9, -99, -999, -9999, -99999, 77, 88, 99, 888, 999, 8888, 9999, 99999)  # codes that often mean "no answer"
+_FAR = 3  # ratio of their distance from other numbers to the range of these
 
 
 def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain:
-    """Return the label type of numbers: classes, levels, or real; ask about codes such as -999 among them."""
+    """Return the label type of numbers: categorical, ordinal or real; ask about codes such as -999."""
     _ask_codes(labels.numbers)
     if labels.n_distinct(SAMPLE_ROWS) <= MAX_CLASSES and labels.n_distinct() <= MAX_CLASSES:
         values = labels.factors[1]
@@ -57,7 +57,7 @@ def guess_numbers(labels: Column, answers: int, sample: Sample | None) -> Domain
 
 
 def _ask_codes(numbers: Any) -> None:
-    """Ask about numbers that often stand for no answer, where they are far from all others."""
+    """Ask about numbers that often mean "no answer", if they are far from all others."""
     codes = [code for code in _CODES if (numbers == code).any()]
     if not codes or not len(others := numbers[~np.isin(numbers, codes)]):
         return
@@ -66,17 +66,16 @@ def _ask_codes(numbers: Any) -> None:
     far = [code for code in codes if max(low - code, code - high) >= least[code]]
     if far and high > low:
         raise LabelError(
-            f"Among the labels stands {' and '.join(map(str, far))}, far from all others, which are from {low:g} to"
-            f" {high:g}. If that means 'no answer', leave it out; if it is an answer, say domain='real' or"
-            " domain='categorical'.",
+            f"Label {' and '.join(map(str, far))} is far from all others, which are between {low:g} and {high:g}. If it"
+            " means 'no answer', exclude it. If it is an answer, use domain='real' or domain='categorical'.",
             abstain_label=far[0] if len(far) == 1 else tuple(far),
         )
 
 
 def _are_levels(labels: Column, tasks: Codes) -> bool:
-    """Return whether numbers are levels: the nearer two of them are, the more often a task has both, beyond chance.
+    """Return whether numbers are levels: the closer two levels are, the more often a task has both, beyond chance.
 
-    Classes may have any numbers, so that one which is confused with 2 is as often 5 as 3.
+    Classes have arbitrary numbers, so class 2 may be confused with 5 as often as with 3.
     """
     levels, place = np.unique(labels.numbers, return_inverse=True)
     counts = np.zeros((int(tasks.max(initial=0)) + 1, len(levels)))
@@ -90,15 +89,15 @@ def _are_levels(labels: Column, tasks: Codes) -> bool:
 
 
 def _rank(values: Any) -> Any:
-    """Return the centred ranks of values; ties share theirs."""
+    """Return the centred ranks of values; ties share the mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - counts / 2)[place] - len(values) / 2
 
 
 def _are_final_answers(numbers: Any, tasks: Codes) -> bool:
-    """Return whether numbers are right or wrong: often the same as others of their task, and else far from them.
+    """Return whether numbers are final answers: often equal to others of their task, and otherwise far from them.
 
-    Measurements of a thing are close to each other and seldom the same; ratings are the same in all tasks.
+    Measurements are close to each other and rarely equal; ratings are often equal in different tasks as well.
     """
 
     def count_pairs(sizes: Any) -> float:
@@ -120,7 +119,7 @@ def _are_final_answers(numbers: Any, tasks: Codes) -> bool:
     return not len(gaps) or bool(np.median(gaps) >= least)
 
 
-# Forms of numbers: a unit, separators of thousands, a decimal comma, bounds. Those that fit every label are left.
+# Notations of numbers: a unit, thousands separators, a decimal comma, bounds. A notation must fit every label.
 
 _CURRENCY = r"US\$|A\$|C\$|R\$|[$€£¥₹₽₩₺₪฿₴]|USD|EUR|GBP|JPY|CHF|CAD|AUD|CNY|INR|RUB|PLN|BRL|SEK|NOK|DKK"
 _UNITS = (
@@ -136,14 +135,14 @@ _NUMBER = late_pattern(
 )
 _MARKS = (("", "."), (",", "."), (" ", "."), ("'", "."), ("", ","), (".", ","), (" ", ","), ("'", ","))
 _MAX_CHARACTERS = 100  # of a number with its unit
-_FEW_ITEMS, _SMALL = 20, 20  # numbers such as 1,2 may be sets of so few items that are so small
-_MAX_ODD = 0.2  # share of the labels that may not be numbers, where others have units
+_FEW_ITEMS, _SMALL = 20, 20  # number and size of items up to which numbers such as 1,2 may be sets
+_MAX_ODD = 0.2  # share of the labels that may not be numbers, if others have units
 
 
 def find_number_form(texts: Sequence[str]) -> NumberForm | None:
-    """Return how numbers are written if all texts are numbers, and nothing if they are not or plain; or ask."""
+    """Return the notation if all texts are numbers; None if they are not, or are plain numbers; ask if unclear."""
     if not any(any(map(str.isdigit, text)) and not text.strip()[:1].islower() for text in texts):
-        return None  # before a pattern is compiled that takes longer than the rest
+        return None  # before the slow compilation of the pattern
     matches = [_NUMBER.fullmatch(text) if len(text) <= _MAX_CHARACTERS else None for text in texts]
     numbers = [number for number in matches if number is not None]
     first: dict[str, re.Match[str]] = {}  # the first number with each unit
@@ -152,21 +151,21 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
     if odd := [text for text, number in zip(texts, matches, strict=True) if number is None]:
         if len(first) == 1 and "" not in first and len(odd) <= _MAX_ODD * len(texts):
             raise LabelError(
-                f"Most labels are numbers such as {numbers[0][0]!r}, but {odd[0]!r} is none. If it means that there is"
-                " no answer, leave it out.",
+                f"Most labels are numbers such as {numbers[0][0]!r}, but {odd[0]!r} is not a number. If it means"
+                " 'no answer', exclude it.",
                 abstain_label=odd[0] if len(odd) == 1 else tuple(odd),
             )
         return None
     bare = first.pop("", None)
     if len(first) > 1:
         shown = ", ".join(f"{_read_unit(number).unit} in {number[0]!r}" for number in [*first.values()][:3])
-        raise LabelError(f"The labels have different units: {shown}. Write all of them in one unit. {OR_CLASSES}")
+        raise LabelError(f"The labels have different units: {shown}. Convert all labels to one unit. {OR_CLASSES}")
     example = next(iter(first.values()), numbers[0])
     form = _find_marks(numbers, _read_unit(example))
     if first and bare is not None:
         raise LabelError(
-            f"Some labels have a unit, such as {example[0]!r}, and others have none, such as {bare[0]!r}. If all are"
-            f" meant in {_read_unit(example).unit}, say so.",
+            f"Some labels have a unit, such as {example[0]!r}, and others have none, such as {bare[0]!r}. If all have"
+            f" the unit {_read_unit(example).unit}, choose this domain.",
             domain=f'real(form="{form or _read_unit(example)}")',
         )
     return None if form == NumberForm() else form
@@ -177,7 +176,7 @@ def _read_unit(number: re.Match[str]) -> NumberForm:
 
 
 def _find_marks(numbers: Sequence[re.Match[str]], form: NumberForm) -> NumberForm | None:
-    """Return the form with the separators of all numbers; nothing if none fit all, and ask if two do."""
+    """Return the notation with the separators that fit all numbers; None if none fits, and ask if two do."""
     digits = {re.sub("[\u00a0\u2009\u202f]", " ", number["digits"]).replace("\u2019", "'") for number in numbers}
     fitting = []
     for thousands, decimal in _MARKS:
@@ -201,8 +200,8 @@ def _find_marks(numbers: Sequence[re.Match[str]], form: NumberForm) -> NumberFor
         return best
     likelier, other = (other, best) if best.thousands == "," else (best, other)
     raise LabelError(
-        f"Numbers such as {marked!r} can be read in two ways: as {likelier}, or as {other}, of which each is 1234.5 as"
-        " the labels would have it.",
+        f"Numbers such as {marked!r} are ambiguous: 1234.5 may be written as {likelier} or as {other}, and all labels"
+        " fit both notations.",
         domain=f'real(form="{likelier}")',
     )
 

@@ -1,6 +1,6 @@
-"""Samples of tables: the values of each column as codes, their type, and how columns relate.
+"""Samples of tables: columns as codes with their types and relations, and detection of matrices.
 
-A matrix has a column per worker or per task, beside row ids and columns that are not answers.
+A matrix has one column per worker or per task, row ids, and perhaps columns that are not answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TYPE_VALUES = 400  # distinct values that show the type of a column
 _MAX_BINS = 10
 _MAX_CELLS = 1 << 19  # a contingency table with fewer cells is counted without hashing
-_MAX_NESTED = 1000  # characters that distinguish a nested value from others
+_MAX_NESTED = 1000  # characters by which nested values are compared
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
 _MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = (
@@ -48,13 +48,13 @@ _ARROW_TYPES = {
     "is_decimal": "number",
     "is_boolean": "truth value",
 }
-GOLD = "gold labels"  # the reason why a column is not a worker
+GOLD = "gold labels"  # reason why a column of a matrix is not a worker
 _MAX_CLASSES = 20
 _MIN_COLUMNS = 3
-_MOST = 0.8  # of cells that have values of other columns, and of columns whose range contains the median of another
+_MOST = 0.8  # share of cells with values of other columns, and of columns whose range contains another's median
 _TEXT_WORDS = 4  # free text has this many words on average
-_MIN_DISTINCT = 10  # a column of so many rows that all differ has no answers
-_MAX_NAME, _MAX_ADDRESS = 1000, 400  # characters that are looked at
+_MIN_DISTINCT = 10  # rows from which a column without repeated values has no answers
+_MAX_NAME, _MAX_ADDRESS = 1000, 400  # characters that are examined
 _EMAIL = late_pattern(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = late_pattern(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
 _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "truth value": "numbers"}
@@ -62,9 +62,9 @@ _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "tr
 
 @dataclass(frozen=True, eq=False)
 class ColumnSample:
-    """A column of a sample: the code of each row's value, the distinct values, which rows are missing, and the type.
+    """A column of a sample: the code of each row, the distinct values, a mask of missing rows, and the type.
 
-    Missing values have codes as well; ``n_present`` counts the distinct values that are not missing.
+    Missing values also have codes. ``n_present`` is the number of distinct values that are not missing.
     """
 
     name: str
@@ -81,7 +81,7 @@ class ColumnSample:
 
     @cached_property
     def n_filled(self) -> int:
-        """The number of rows that have a value."""
+        """The number of rows with a value."""
         return int((~self.missing).sum())
 
     @cached_property
@@ -101,12 +101,12 @@ class ColumnSample:
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
-        """The distinct values as numbers, also with a decimal comma or a per cent sign; NaN for all others."""
+        """The distinct values as numbers, also with a decimal comma or a percent sign; NaN for other values."""
         return np.array([_parse_number(value) for value in self.values])
 
     @cached_property
     def binned(self) -> Codes:
-        """The code of each row's value, or its decile where there are many numbers."""
+        """The code of each row, or its decile if there are many different numbers."""
         if not self.is_numeric or self.n_values <= 2 * _MAX_BINS:
             return self.codes
         numbers = self.numbers[self.codes]
@@ -140,7 +140,7 @@ class TableSample:
         return [self[name] for name in self.names]
 
     def count_partners(self, name: str, other: str) -> Codes:
-        """Count the distinct values of another column beside each value of a column."""
+        """Count the distinct values of another column that occur with each value of a column."""
         if (name, other) not in self._partners:
             left, right = self[name], self[other]
             pairs, _ = _count(left.codes * right.n_values + right.codes)
@@ -149,17 +149,17 @@ class TableSample:
         return self._partners[name, other]
 
     def depends_on(self, name: str, other: str) -> bool:
-        """Return whether the value of one column determines that of the first."""
+        """Return whether column ``name`` is a function of column ``other``."""
         return not (self.count_partners(other, name) > 1).any()
 
     def are_same(self, name: str, other: str) -> bool:
-        """Return whether two columns have equal values in the same rows."""
+        """Return whether two columns are equal up to renaming of values."""
         return np.array_equal(self[name].codes, self[other].codes)
 
     def measure_agreement(self, label: str, group: str) -> tuple[float, float]:
         """Estimate the chance-corrected agreement of labels within groups, and its standard error.
 
-        Answers agree within tasks, and not within workers.
+        Labels agree within tasks, but not within workers.
         """
         if (label, group) not in self._agreements:
             present = ~self[label].missing
@@ -168,7 +168,7 @@ class TableSample:
 
 
 def _count(numbers: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct numbers and their frequencies; without sorting, which is slow."""
+    """Return the distinct numbers and their frequencies, without slow sorting."""
     if numbers.max(initial=0) < _MAX_CELLS:
         counts = np.bincount(numbers)
         distinct = np.flatnonzero(counts)
@@ -197,7 +197,7 @@ def _parse_number(value: Any) -> float:
 
 
 def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
-    """Encode Arrow data or a list of objects, nested ones by how they are printed."""
+    """Encode Arrow data or a list of objects; nested ones are compared by their text."""
     if not isinstance(data, list):
         data = make_plain(data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data]))
     if isinstance(data, list):
@@ -227,7 +227,7 @@ def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
 
 
 def _find_type(data: list[Any]) -> str:
-    """Return the type of Python objects: nested values, records, numbers, truth values, texts or other objects."""
+    """Return the type of Python objects: nested, records, whole, number, truth value, text or object."""
     types = {type(value) for value in data if value is not None}
     if any(kind.__hash__ is None for kind in types) or tuple in types:
         lists = (value for value in data if isinstance(value, list | tuple))
@@ -241,9 +241,9 @@ def _find_type(data: list[Any]) -> str:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The rows of a matrix (tasks or workers), whether names say so, and the columns of its cells.
+    """The rows of a matrix (tasks or workers), whether names confirm this, and the columns of its cells.
 
-    ``alone`` is false for a matrix of two columns beside others that do not belong to it.
+    ``alone`` is False for a matrix of two columns in a table with unrelated columns.
     """
 
     rows: str
@@ -253,7 +253,7 @@ class Matrix:
 
 
 def find_matrix(sample: TableSample) -> Matrix | None:
-    """Return what a table contains as a matrix: columns with the same classes, or with numbers of the same range.
+    """Detect a matrix: columns with the same classes, or with numbers in the same range.
 
     >>> cells = {"q": ["q1", "q2", "q3", "q4"], "rater1": [*"abab"], "rater2": [*"abba"], "rater3": [*"aaab"]}
     >>> find_matrix(TableSample(cells))
@@ -279,20 +279,20 @@ def find_matrix(sample: TableSample) -> Matrix | None:
 
 
 def _stem(name: str) -> str:
-    """Return what precedes the first number of a name."""
+    """Return the part of a name before its first number."""
     match = re.match(r"([^\d]*?)[\W_]*\d", name[:_MAX_NAME].strip().casefold())
     return (match[1] or "#") if match else ""
 
 
 def _list_same_stem(names: Sequence[str]) -> list[str]:
-    """Return the numbered names with the commonest stem, if there are some."""
+    """Return the numbered names with the most common stem, at least three."""
     stems = Counter(stem for name in names if (stem := _stem(name)))
     usual, number = stems.most_common(1)[0] if stems else ("", 0)
     return [name for name in names if _stem(name) == usual] if number >= _MIN_COLUMNS else []
 
 
 def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the columns with a few classes in common, of which most of their cells have one."""
+    """Return the columns in which most cells have one of a few common classes."""
     columns = [column for column in columns if column.kind != "date" and column.n_present <= _MAX_CLASSES]
     counts = Counter(value for column in columns for value in _list_values(column))
     common = {value for value, count in counts.items() if count > 1}
@@ -301,9 +301,9 @@ def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
 
 
 def _list_same_range(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the columns of numbers whose median is in the range of most others.
+    """Return the numeric columns whose median is in the range of most others.
 
-    Whole numbers may be ids as well, unless their columns are numbered, such as q1 and q2.
+    Whole numbers may be ids, unless the names of their columns are numbered, such as q1 and q2.
     """
     columns = [column for column in columns if column.is_numeric]
     if 2 * sum(column.kind == "number" for column in columns) < max(len(columns), 1):
@@ -320,13 +320,13 @@ def _list_values(column: ColumnSample) -> set[str]:
 
 
 def _measure_share(column: ColumnSample, values: Collection[str]) -> float:
-    """Return the share of filled cells with one of some values."""
+    """Return the share of filled cells with one of these values."""
     known = np.array([str(value) in values for value in column.values], np.bool_)[column.codes]
     return float(known[~column.missing].mean())
 
 
 def _find_two(sample: TableSample) -> list[str]:
-    """Return the only two columns that may be a matrix by themselves: neither is named or looks like an id."""
+    """Return the only pair of columns that may be a matrix: neither has the name or the values of an id."""
     named = len(sample.names) > 2 and sample.columns[0].n_values == sample.n_rows
     free = [
         each for each in sample.columns[named:] if each.n_filled and not is_gold(each.name) and not is_aside(each.name)
@@ -364,7 +364,7 @@ def find_row_ids(sample: TableSample) -> str | None:
 
 
 def find_strangers(sample: TableSample, names: Sequence[str], rows: str = "task") -> dict[str, str]:
-    """Return the columns of a matrix that are probably not answers, with the reason; each row is a task or a worker."""
+    """Return columns of a matrix that are probably not answers, with reasons; ``rows`` are "task" or "worker"."""
     columns = [sample[name] for name in names if sample[name].n_filled]
     families = Counter(map(_name_family, columns))
     usual, number = families.most_common(1)[0] if families else ("", 0)
@@ -385,7 +385,7 @@ def _name_family(column: ColumnSample) -> str:
 
 
 def _find_reason(column: ColumnSample, usual: str, *, recur: bool) -> str:
-    """Return why a column has no answers, where most columns are of a family, and their values recur or not."""
+    """Return the reason why a column has no answers, or ""; ``usual`` is the family of most columns."""
     family = _name_family(column)
     if family != usual and (usual or family == "dates") and (family != "words" or usual == "numbers"):
         return family

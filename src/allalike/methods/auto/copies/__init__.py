@@ -1,1 +1,1 @@
-"""Copies: who departs from the others together, beyond chance and skill."""
+"""Copies among workers whose labels have a distance."""

@@ -1,34 +1,34 @@
-"""Likeness: copies among workers whose labels have a distance, be they numbers, rankings, texts, sets or masks.
+"""Copy groups for labels with a distance: numbers, rankings, texts, sets, masks.
 
-Two honest workers are as far apart as their faults make them. With faults f measured as distances to the truth, the
-mean distance of workers i and j is about
+The mean distance of two independent workers follows from their errors. With errors f measured as distances to the
+truth, the mean distance of workers i and j is about
 
     E_ij = f_i + f_j - gamma f_i f_j,
 
-where gamma = 1/D, and D is the distance of a guess: who guesses (f = D) is D away from everybody. For numbers the model
-is that of squares, with gamma = 0, and R = sqrt(E) stands for E below. A pair that is much closer than E has copied.
+where gamma = 1/D, and D is the distance of a guess: a worker who guesses (f = D) has distance D to all others. For
+numbers, distances are squared, gamma = 0, and R = sqrt(E) replaces E below. A pair much closer than E has copied.
 
-**Faults** are what most peers say: f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the
-mean distance (for numbers its square), with weights sqrt(common tasks) (1 - gamma f_j), a group counting as one; 30
-rounds, damped by one half. A median, because the distances to copies are the ones that are wrong.
+**Errors.** f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the mean distance (for
+numbers its square). Weights are sqrt(common tasks) (1 - gamma f_j), and a group counts once. There are 30 rounds,
+damped by one half. The median is robust to the small distances between copies.
 
-**Evidence.** z = (d - R) / se. The error has two parts: that of the mean, base / sqrt(common tasks), where base is
-kappa R for numbers and kappa sqrt(E (1 - gamma E)) else, kappa being that of the usual pair; and that of E, for a
-fault of few peers is uncertain. Since pairs may vary more than that everywhere, z is measured by its own median, if
-that is negative, and by its own spread above the median, where no copies are, if that is above 0.8. A hit is a pair
-with z below the normal quantile of 0.01 / pairs whose ratio d / R is below a limit: 0.15, then 0.3, then 0.5, tight
-copies first, and faults are found anew whenever groups were. Two groups become one if at least half of the pairs
-between them have five common tasks or more, and if the mean ratio of these is below limit + 0.15. Who hits and does not
-fit a group is reported as alike, and counts.
+**Evidence.** z = (d - R) / se. The standard error has two parts. One is that of the mean, base / sqrt(common tasks),
+where base is kappa R for numbers and kappa sqrt(E (1 - gamma E)) otherwise, and kappa is the median over pairs. The
+other is that of E, because an error estimated from few peers is uncertain. All pairs may vary more than this, so z is
+centred by its median, if negative, and divided by its spread above the median, if above 0.8. A hit is a pair with z
+below the normal quantile of 0.01 / pairs and a ratio d / R below a limit: 0.15, then 0.3, then 0.5, so that tight
+copies come first. Errors are estimated again after each merge. Two groups merge if at least half of the pairs between
+them have five common tasks, and the mean ratio of these is below limit + 0.15. Hits outside groups are reported as
+similar workers, and count separately.
 
-Numbers need more. Two people of one style are closer than their faults explain, everywhere a little; copies have the
-same number in some tasks, and independent ones in the others. So above the first limit, distances of copies must vary
-1.5 times as much as usual, beside their mean: with a share phi of the same answers, and normal errors, their squared
-coefficient of variation is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
+Numbers need more evidence. Two people with similar habits are slightly closer than their errors explain on every task.
+Copies give the same number on some tasks, and independent ones on the others. So above the first limit, the coefficient
+of variation of the distances of copies must be 1.5 times the usual. With a share phi of equal answers and normal
+errors its square is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
 
-It fails where workers share their errors for other reasons: experts who read the same book, or people who say "about
-one half" everywhere, who should be dropped before for they are uninformative (`allalike.methods.auto.screening`).
-Fewer than five common tasks say nothing, and thirty are needed to find loose copies.
+It fails if workers share errors for other reasons: experts who read the same book, or people who always answer "about
+one half". The latter are uninformative (`allalike.methods.auto.screening`) and are excluded first. Pairs with fewer
+than five common tasks are not compared, and loose copies need thirty.
 """
 
 from __future__ import annotations
@@ -49,19 +49,15 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 
-# Medians of values that belong to places, which are put in order once, however often values change.
-#
-# Where most places have about as many values, these are the rows of a table, which is sorted several times faster than
-# all values at once.
-
-
-_MAX_EMPTY = 8  # cells of a table for each value
+# Medians of values by place, sorted by place once for all rounds. If most places have similarly many values, they are
+# the rows of a table, which sorts several times faster.
+_MAX_EMPTY = 8  # table cells per value
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Medians:
-    """The places of values whose medians are asked for."""
+    """The places of values, prepared for medians per place."""
 
     place: Array
     count: Array
@@ -69,7 +65,7 @@ class Medians:
 
     @classmethod
     def of(cls, place: Array, n: int) -> Medians:
-        """Put values in the order of their places, of which there are n."""
+        """Prepare the places of values, which are below n."""
         count = np.bincount(place, minlength=n)
         width = int(count.max(initial=0))
         if n * width > _MAX_EMPTY * len(place):
@@ -80,7 +76,7 @@ class Medians:
         return cls(place, count, cell)
 
     def find(self, values: Floats, weights: Floats) -> Floats:
-        """Return the weighted median at each place, the middle of two where both will do, and NaN for nothing."""
+        """Return the weighted median at each place (the mean of two if both qualify); NaN without values."""
         sort = self._sort_all if self.cell is None else self._sort_rows
         total = sum_by(self.place, weights, len(self.count))
         found = np.full(len(total), np.nan)
@@ -94,7 +90,7 @@ class Medians:
         table, weight = np.full(len(self.count) * width, np.nan), np.zeros(len(self.count) * width)
         table[self.cell], weight[self.cell] = values, weights
         table, weight = table.reshape(-1, width)[known], weight.reshape(-1, width)[known]
-        order = np.argsort(table, axis=1)  # what is NaN comes last
+        order = np.argsort(table, axis=1)  # NaN comes last
         order += np.arange(len(known))[:, None] * width
         running = np.cumsum(weight.ravel().take(order), axis=1)
         middle = np.zeros(len(known))
@@ -117,22 +113,22 @@ class Medians:
 
 
 Numbers = npt.NDArray[np.intp]
-_STAGES = (0.15, 0.3, 0.5)  # ratios below which a pair may be copies
-_SLACK = 0.15  # by which the mean ratio of a group may be above
-_MIXED = 1.5  # times as much as usual do the distances of loose copies vary, beside their mean
-_LEVEL = 0.01  # of a false alarm in a crowd
+_STAGES = (0.15, 0.3, 0.5)  # limits of the ratio of copies
+_SLACK = 0.15  # by which the mean ratio of a group may exceed the limit
+_MIXED = 1.5  # coefficient of variation of the distances of loose copies, as a multiple of the usual
+_LEVEL = 0.01  # probability of a false alarm in a crowd
 _ROUNDS = 30
-_MAX_PEERS = 50  # by whom a fault is found, where peers are many
+_MAX_PEERS = 50  # of a worker, in crowds with many pairs
 _MANY_PAIRS = 100_000
-_MOST_FAULT = 0.98  # of that of a guess
-_MEDIAN_ERROR = 1.25  # of a median, in errors of a mean
-_NORMAL_SPREAD = 1.4826  # of a normal distribution, in median absolute deviations
-_LEAST_SPREAD = 0.8  # of z, which is below 1 because a pair tells of the faults that it is compared with
+_MOST_FAULT = 0.98  # largest error, as a share of the distance of a guess
+_MEDIAN_ERROR = 1.25  # standard error of a median relative to that of a mean
+_NORMAL_SPREAD = 1.4826  # normal standard deviation per median absolute deviation
+_LEAST_SPREAD = 0.8  # of z; below 1, because each pair contributes to the errors that it is compared with
 
 
 @dataclass(frozen=True)
 class _Crowds:
-    """What does not change: the pairs, gamma, and whether q is a square."""
+    """The pairs, gamma, and whether q is a square: constant during the search."""
 
     met: WorkerPairs
     gamma: float
@@ -146,7 +142,7 @@ class _Crowds:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """Of each pair: distance over what faults explain and z, NaN where there is no telling, and whether it is mixed."""
+    """Per pair: ratio of the distance to the expected one, z (both NaN if unknown), and whether distances are mixed."""
 
     ratio: Floats
     z: Floats
@@ -154,9 +150,9 @@ class _Evidence:
 
 
 def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyGroups | None:
-    """Find the copies among the workers of a run, or None where the pairs of workers are too many to look at.
+    """Detect copy groups among the workers of a run; None if there are too many pairs to compare.
 
-    Workers who are ``dropped``, because they are uninformative, are in no group.
+    ``dropped`` workers are uninformative and belong to no group.
     """
     alone = CopyGroups.independent(len(dropped))
     if (run.answer_counts >= LEAST_COMMON).sum() < 2:
@@ -175,7 +171,7 @@ def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyG
 
 
 def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidence]:
-    """Merge workers to groups, stage after stage; return also the pairs that are only alike, and the evidence."""
+    """Merge workers into groups in stages; return the groups, the pairs of similar workers, and the evidence."""
     from scipy.special import ndtri
 
     met, limit = crowds.met, float(ndtri(_LEVEL / max(crowds.compared, 1)))
@@ -193,7 +189,7 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidenc
 
 
 def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
-    """Merge groups that hits connect, the strongest first, where pairs between them are close; tell if any were."""
+    """Merge groups connected by hits, the strongest first, if their pairs are close; return whether any merged."""
     if not (number[met.left[hits]] != number[met.right[hits]]).any():
         return False
     merged = False
@@ -217,7 +213,7 @@ def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most
 
 
 def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
-    """Find faults with these groups, and tell how much closer each pair is than they explain."""
+    """Estimate errors given these groups, and compare each pair with its expected distance."""
     met, gamma = crowds.met, crowds.gamma
     different = number[met.left] != number[met.right]
     fault, peers = _find_faults(crowds, number)
@@ -243,10 +239,10 @@ def _weigh_evidence(crowds: _Crowds, number: Numbers) -> _Evidence:
 
 
 def _spread(crowds: _Crowds, root: Floats, usual: npt.NDArray[np.bool_]) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return the standard deviation that a distance of each pair should have, by that of the usual pair.
+    """Return the expected standard deviation of the distances of each pair, and which pairs may be mixtures.
 
-    Return also which pairs may be mixtures, of the same and of independent answers: for numbers, those whose distances
-    vary much more than usual beside their mean; else all.
+    Mixtures contain equal and independent answers. For numbers, these are the pairs whose coefficient of variation is
+    much larger than usual; for other labels, all pairs.
     """
     mean, gamma = crowds.met.mean, crowds.gamma
     shape, model = (mean, root) if crowds.squared else (_bounded(mean, gamma), _bounded(root, gamma))
@@ -261,7 +257,7 @@ def _bounded(distance: Floats, gamma: float) -> Floats:
 
 
 def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
-    """Return each worker's fault, and how many peers it comes from, those that weigh less counting less."""
+    """Return each worker's error, and the effective number of peers that it is estimated from."""
     who, peer, mean, common = _directed(crowds.met, number)
     n = len(number)
     q = mean**2 if crowds.squared else mean
@@ -281,7 +277,7 @@ def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
 
 
 def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floats, Floats]:
-    """Return each worker's peers outside her group; where there are many, those whom she met most often."""
+    """Return each worker's peers outside their group; if there are many, those with the most common tasks."""
     different = np.flatnonzero(number[met.left] != number[met.right])
     who = np.concatenate([met.left[different], met.right[different]])
     peer = np.concatenate([met.right[different], met.left[different]])
@@ -294,7 +290,7 @@ def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floa
 
 
 def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, usual: npt.NDArray[np.bool_]) -> Floats:
-    """Return the standard error of each fault, given that of what each pair says."""
+    """Return the standard error of each worker's error, given that of each pair."""
     met, gamma = crowds.met, crowds.gamma
     who = np.concatenate([met.left, met.right])
     each = np.concatenate([once / (1 - gamma * fault[met.right]), once / (1 - gamma * fault[met.left])])
@@ -303,18 +299,18 @@ def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, us
 
 
 def _median(values: Floats, which: npt.NDArray[np.bool_]) -> float:
-    """Return the median of some of the values, and NaN where there are none."""
+    """Return the median of the selected values; NaN without any."""
     return float(_medians(np.zeros(len(values), np.intp), values, which, 1)[0])
 
 
 def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
-    """Return the median of some of the values at each place, and NaN where there are none."""
+    """Return the median of the selected values at each place; NaN without any."""
     which = which & ~np.isnan(values)
     return Medians.of(place[which], n).find(values[which], np.ones(int(which.sum())))
 
 
 def _describe(run: Run, crowds: _Crowds, number: Numbers, alike: Numbers, evidence: _Evidence) -> tuple[CopyGroup, ...]:
-    """Say of each group what tells it: copies first, then those who are only alike."""
+    """Describe each group: copies first, then similar workers."""
     part = number_parts(len(number), crowds.met.left[alike], crowds.met.right[alike])
     connected = np.unique(part, return_index=True)[1][part]
     found = _describe_groups(run, crowds, number, evidence, copies=True)
@@ -348,7 +344,7 @@ def _describe_groups(
 
 
 def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
-    """Count the tasks that others of the group answered too, each of g answers being a g-th of a task."""
+    """Count, per worker, tasks that their group shares; each of g answers is 1/g of a task."""
     group = number.take(block.worker).astype(np.intp)
     _, place, size = np.unique(block.task * len(number) + group, return_inverse=True, return_counts=True)
     return {"shared": block.per_worker(np.where(size > 1, 1.0 / size, 0.0)[place])}

@@ -1,14 +1,13 @@
-"""Worker pairs: how far apart two workers are on the tasks that both answered, for each pair of workers that met.
+"""Worker pairs: mean distance and number of common tasks of every pair of workers with a common task.
 
-Distances of different tasks must be comparable. Those that a domain bounds are; squared distances of numbers and of
-vectors are not, so their roots are divided by the scale of the task: the median distance of two of its answers, and
-at least a tenth of what that is in a usual task. A distance beyond five scales counts as five, for one slip of the pen
-must not outweigh a hundred answers.
+Distances must be comparable between tasks. Bounded distances are. Squared distances of numbers and vectors are not, so
+their roots are divided by the scale of the task: the median distance of two of its answers, and at least a tenth of the
+median scale. Distances are capped at five scales, so that one typing error does not outweigh a hundred answers.
 
-Of a pair, the sums of distances and of their squares and the number of common tasks are kept: matrices that are added
-over blocks on any engine, for some workers at a time, sparse where few of them meet. Where not all pairs fit in memory,
-those with few common tasks are left out, unless one of the two met hardly anybody more often: of a worker, the hundred
-whom she met most often are enough to find her fault, and fewer than five common tasks say nothing about copies.
+The sums of distances and of their squares, and the numbers of common tasks, are matrices that are added over blocks on
+any engine, for a range of workers at a time, and sparse if few workers meet. If not all pairs fit in memory, those with
+fewer than five common tasks are excluded, because they cannot show copying. A worker keeps up to a hundred such pairs,
+however, because these are needed to estimate their error.
 """
 
 from __future__ import annotations
@@ -41,27 +40,27 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines import Run
 
-LEAST_COMMON = 5  # tasks of a pair that tells something
+LEAST_COMMON = 5  # common tasks of a pair that is compared
 
 _MAX_PAIRS = 13_000_000  # of workers: all pairs of five thousand
 _MAX_COMPARISONS = 300_000_000  # of answers
 _BYTES_PER_PAIR = 250
 _ENTRIES_PER_RANGE = 1 << 24
-_MAX_SHARE = 0.25  # of the free memory, for the sums of some workers, where not all pairs fit in it
+_MAX_SHARE = 0.25  # of the free memory, for the sums of a range of workers
 _PAIRS_PER_SLICE = 1 << 18
-_MAX_PEERS = 100  # of a worker, whom she met most often; twice those who tell her fault, for some may be of her group
+_MAX_PEERS = 100  # of a worker: twice as many as their error is estimated from, because some may be copies
 _NUMBERS_PER_CHUNK = 1 << 22
-_MAX_STEPS = 50  # round the circle of a task's answers, after which all pairs of a hundred were met
-_LEAST_SCALE = 0.1  # of the usual
+_MAX_STEPS = 50  # around the circle of a task's answers: all pairs of up to a hundred
+_LEAST_SCALE = 0.1  # of the median scale
 _FARTHEST = 5.0  # scales
-_ROUNDING = 1e-9  # below which two answers are the same
+_ROUNDING = 1e-9  # distance below which two answers are equal
 _SUMS = ("common", "distance", "square", "same")
 _COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 
 
 @dataclass(frozen=True)
 class WorkerPairs:
-    """The pairs of workers that met, each once, ``left`` being the smaller number."""
+    """Pairs of workers with common tasks, each once; ``left`` is the smaller number."""
 
     left: npt.NDArray[np.int64]
     right: npt.NDArray[np.int64]
@@ -73,21 +72,21 @@ class WorkerPairs:
 
     @classmethod
     def of(cls, *columns: Array) -> WorkerPairs:
-        """Make worker pairs of their columns."""
+        """Create worker pairs from columns."""
         left, right, common, mean, spread, same = columns
         return cls(left, right, common, mean, spread, same)
 
     def some(self, which: npt.NDArray[np.bool_]) -> WorkerPairs:
-        """Return some of the pairs."""
+        """Return the selected pairs."""
         return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
 
     def beside(self, other: WorkerPairs) -> WorkerPairs:
-        """Return these pairs and others."""
+        """Return these pairs and the other ones."""
         columns = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
         return replace(self, **columns)
 
     def without_strangers(self, n_workers: int) -> WorkerPairs:
-        """Leave out pairs with few common tasks, if both met a hundred others, of so many workers, more often."""
+        """Exclude pairs with few common tasks if both workers have a hundred peers with more."""
         kept = self.common >= LEAST_COMMON
         often = np.bincount(np.concatenate([self.left[kept], self.right[kept]]), minlength=n_workers)
         rare = np.flatnonzero(~kept & (np.minimum(often[self.left], often[self.right]) < _MAX_PEERS))
@@ -106,9 +105,9 @@ class TaskScale:
 
 
 def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) -> WorkerPairs | None:
-    """Return all pairs of workers that met, or None where these, or the pairs of answers, are too many to look at.
+    """Return all pairs of workers with common tasks; None if there are too many pairs of workers or answers.
 
-    Where memory is short, only those pairs are returned that tell something, and none of workers who are ``dropped``.
+    If memory is short, pairs with few common tasks and pairs of ``dropped`` workers are excluded.
     """
     load, met = run.sum(count_partners)["partners"], count_met(run)
     pairs = met.sum() / 2
@@ -131,7 +130,7 @@ def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) ->
 
 
 def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> WorkerPairs:
-    """Put pairs together, and leave out at once those that tell nothing."""
+    """Join pairs, and exclude those with few common tasks as they arrive."""
     found = WorkerPairs.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
     for columns in listed:
         part = WorkerPairs.of(*columns)
@@ -141,14 +140,14 @@ def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -
 
 
 def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple[Array, Array]:
-    """Put the peers of each worker in order, those whom she met most often first; return also the rank of each."""
+    """Order the peers of each worker by common tasks, most first; return the order and ranks."""
     draw = mix((who * n_workers + peer).astype(np.uint64))
     order = np.lexsort((draw, -common, who))
     return order, np.arange(len(order)) - np.searchsorted(who[order], who[order])
 
 
 def _scale_tasks(run: Run) -> tuple[Run, float]:
-    """Return the run with the scale of each task, and the least scale that counts."""
+    """Return the run with the scale of each task, and the least scale."""
     scaled = run.map(partial(_with_scale, kernels=run.kernels))
     scale = scaled.collect(_scale_of)["scale"]
     known = np.sort(scale[scale > 0])
@@ -156,7 +155,7 @@ def _scale_tasks(run: Run) -> tuple[Run, float]:
 
 
 def _with_scale(block: Block, *, kernels: Kernels) -> Block:
-    """Find the median distance of pairs on the circle of each task's answers: of all pairs, unless they are many."""
+    """Add the median distance of pairs of answers to each task: of all pairs up to a hundred answers."""
     if are_alike(block):
         return block.keeping(TaskScale(_median_rows(block, kernels)))
     size, first = block.to_answers(block.sizes), block.to_answers(block.starts)
@@ -194,9 +193,9 @@ def _scale_of(block: Block) -> dict[str, Array]:
 def _compare_answers(
     block: Block, rows: slice, *, kernels: Kernels, least: float | None
 ) -> Iterator[tuple[Array, Array, Floats]]:
-    """Yield pairs of answers to a task, the first by one of the workers in ``rows``, and how far apart they are.
+    """Yield pairs of answers to a task, the first by a worker in ``rows``, and their distances.
 
-    ``least`` is the least scale that counts, where distances have one. Unknown distances are left out.
+    ``least`` is the least scale of scaled distances. Unknown distances are excluded.
     """
     for left, right, distance in _pairs_of(block, rows, kernels):
         once = (block.worker[left] < block.worker[right]) & ~np.isnan(distance)
@@ -219,7 +218,7 @@ def _pairs_of(block: Block, rows: slice, kernels: Kernels) -> Iterator[tuple[Arr
 
 
 def _measure(block: Block, left: Array, right: Array, kernels: Kernels) -> Floats:
-    """Measure how far answers are apart, some at a time, for a label may be a long row."""
+    """Measure distances of answers, in chunks because labels may be large."""
     distance, width = np.empty(len(left)), int(np.prod(block.label.shape[1:]))
     for part in np.array_split(np.arange(len(left)), 1 + len(left) * width // _NUMBERS_PER_CHUNK):
         distance[part] = kernels.distance_within(block, left[part], right[part])
@@ -239,7 +238,7 @@ def _pair_sums(block: Block, rows: slice, *, kernels: Kernels, least: float | No
 
 
 def _list_slices(rows: range, sums: dict[str, Any]) -> Iterator[tuple[Array, ...]]:
-    """List the pairs of some workers after the other, for lists take more memory than sums."""
+    """List pairs in slices of workers, because lists take more memory than sums."""
     filled = max(1, int((sums["common"] > 0).sum()))
     step = max(1, len(rows) * _PAIRS_PER_SLICE // filled)
     for first in range(0, len(rows), step):
@@ -247,7 +246,7 @@ def _list_slices(rows: range, sums: dict[str, Any]) -> Iterator[tuple[Array, ...
 
 
 def _list_pairs(sums: dict[str, Any], first: int) -> tuple[Array, ...]:
-    """Return the pairs that met, from their sums in arrays or sparse matrices, which leave out what is 0."""
+    """Return pairs with common tasks, from sums in arrays or sparse matrices without zeros."""
     n_workers, entries = sums["common"].shape[1], [list_entries(sums[name]) for name in _SUMS]
     places = [row.astype(np.int64) * n_workers + column for row, column, _ in entries]
     place = np.sort(places[0])
