@@ -205,7 +205,6 @@ def test_a_panel_proposes_the_good_verdict_and_fails_if_a_judge_changed(names: t
         rows = [(f"j{judge}", f"t{task}", names[int(good)]) for (judge, task), good in np.ndenumerate(said)]
         pd.DataFrame(rows, columns=["worker", "task", "label"]).to_csv(tmp_path / "a.csv", index=False)
         since = ["--baseline", "out", "--fail-if-drift"] if (tmp_path / "out").exists() else []
-        done = call("jury", "a.csv", "-o", "out", *since, folder=tmp_path)
-        assert (tmp_path / "out" / "report.html").exists()
-        assert (done.returncode, "j3 changed" in done.stderr) == (code, harsh)
+        done, report = call("jury", "a.csv", "-o", "out", *since, folder=tmp_path), tmp_path / "out" / "report.html"
+        assert (done.returncode, "j3 changed" in done.stderr, report.exists()) == (code, harsh, True)
         assert f"--gold gold.csv --positive {names[1]}" in " ".join(done.stdout.split())

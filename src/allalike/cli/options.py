@@ -136,21 +136,13 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
         "--label": ("Column of the label; several, such as 'Answer.*', give a result each.", _MANY),
         "--worker-from": ("Source of worker ids if each worker has a file: filename.", {}),
         "--wide": ("Matrix with one row per task ('tasks') or per worker ('workers').", {}),
-        "--duplicates": (
-            "Several labels by a worker for a task: first, last, error, add (rankings) or set (one answer)."
-            " [default: first; add]",
-            {},
-        ),
+        "--duplicates": ("Repeated answers: first (default), last, error, add (default for rankings) or set.", {}),
         "--include": ("Columns of a matrix with answers, such as 'Q*'.", _MANY),
         "--exclude": ("Columns of a matrix without answers.", _MANY),
         "--layout": ("Masks in a folder: tasks/workers or workers/tasks (default: inferred from names).", {}),
     },
     "Gold": {
-        "--gold": (
-            "Gold labels: a file with task and label, column:NAME (a column of FILES), or export (marked as gold by the"
-            " tool).",
-            {},
-        ),
+        "--gold": ("Gold labels: a file with task and label, column:NAME, or export (marked by the tool).", {}),
         "--gold-columns": ("Columns of the gold file: task=...,label=... .", {}),
         "--gold-map": ("Map from gold labels to answers: 0=no,1=yes, a file (from, to), or same.", {}),
     },

@@ -186,9 +186,7 @@ def _read_answers(y: Any) -> tuple[Any, Codes]:
     if not listed:
         raise InputError("y has no answers: all cells are empty, NaN or -1.")
     if len({isinstance(each, str) for each in listed}) > 1:
-        raise InputError(
-            "y mixes texts and other types. Pass one row per sample and one column per worker, with a single type."
-        )
+        raise InputError("y mixes texts and other types. Pass a row per sample and a column per worker of one type.")
     said = np.array(listed)
     if said.dtype.kind == "f" and not there.all() and (said == np.floor(said)).all():
         said = said.astype(np.int64)  # integers converted to floats by empty cells
