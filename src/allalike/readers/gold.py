@@ -208,9 +208,9 @@ def read_label_map(given: Any) -> dict[Any, str]:
     for spelling, meaning in pairs:
         if not isinstance(spelling, str | int | float) or not isinstance(meaning, str | int | float):
             raise InputError(f"The label map has {spelling!r} for {meaning!r}. Use texts or numbers.")
-        key = match_key(spelling)
-        if meant.setdefault(key, str(meaning)) != str(meaning):
-            raise InputError(f"The label map has {meant[key]!r} and {str(meaning)!r} for {spelling!r}. Remove one.")
+        key, text = match_key(spelling), str(meaning)
+        if meant.setdefault(key, text) != text:
+            raise InputError(f"The label map has two meanings for {spelling!r}: {meant[key]!r} and {text!r}. Keep one.")
     if not meant:
         raise InputError("The label map is empty. Add a row, or remove label_map.")
     return meant
