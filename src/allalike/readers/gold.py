@@ -190,7 +190,7 @@ def _of_table(
     return columns["task"], columns["label"]
 
 
-def read_label_map(given: Any) -> dict[Any, str]:
+def read_label_map(table: Any) -> dict[Any, str]:
     """Return the meaning of each spelling, from a mapping, pairs, or a table with the columns from and to.
 
     Blanks around a spelling are ignored, and 1 equals 1.0.
@@ -198,12 +198,12 @@ def read_label_map(given: Any) -> dict[Any, str]:
     >>> read_label_map({"yes": 1, "no": 0}), read_label_map([("y", "yes"), ("Y", "yes")])
     ({'yes': '1', 'no': '0'}, {'y': 'yes', 'Y': 'yes'})
     """
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, list | tuple) and given and all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
-        pairs = list(given)
+    if isinstance(table, Mapping):
+        pairs = list(table.items())
+    elif isinstance(table, list | tuple) and table and all(isinstance(p, list | tuple) and len(p) == 2 for p in table):
+        pairs = list(table)
     else:
-        pairs = _read_map_table(open_table(given))
+        pairs = _read_map_table(open_table(table))
     meant: dict[Any, str] = {}
     for spelling, meaning in pairs:
         if not isinstance(spelling, str | int | float) or not isinstance(meaning, str | int | float):
