@@ -1,15 +1,15 @@
-"""Measure the benefit of answers bought by a plan, beside other ways to buy them, on crowds with gold labels.
+"""Measure the benefit of planned answers, compared with other orders of buying, on crowds with gold labels.
 
-Of every crowd, 200 random tasks with a gold label and at least seven answers begin with two random answers each.
-Answers are bought back, a quarter of an answer per task at a time, up to three and a half per task. All cost the same:
+For each crowd, 200 random tasks with a gold label and at least seven answers start with two random answers each.
+The remaining answers are bought back in batches of a quarter answer per task, up to 3.5 per task:
 
 - *random*: tasks in random order, any of their workers;
 - *fewest first*: tasks with the fewest answers, any of their workers;
 - *least certain first*: the tasks that `Result.next_tasks` names, any of their workers;
-- *plan*: tasks and workers as `Result.plan` chooses them, among those who really answered.
+- *plan*: tasks and workers chosen by `Result.plan`, among the existing answers.
 
-A score is the share of wrong labels; *all* uses all answers. *known* is a plan for half an answer per task with 50 gold
-labels, scored on the other tasks.
+The score is the share of wrong labels; *all* uses all answers. *known* is a plan for half an answer per task with 50
+gold labels, scored on the other tasks.
 
     python benchmarks/budget.py measure [CROWD ...]   measures into docs/evidence/budget.csv
     python benchmarks/budget.py [-o docs/guide/BUDGET.md]   prints the table, or writes it into the page
@@ -37,7 +37,7 @@ from gold_crowds import find_crowds  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-SEEN = ("bench_face", "bench_sentiment", "mmlu_biology", "snow_rte", "snow_temp")  # on which ways to plan were tried
+SEEN = ("bench_face", "bench_sentiment", "mmlu_biology", "snow_rte", "snow_temp")  # used to develop the planner
 OTHERS = (
     *("bench_bluebird", "bench_dog", "bench_trec2011", "bench_zencrowd_all", "chexpert_readers"),
     *("medrel_cause_test", "mvh_edge", "mvh_high-pass", "triviaqa_judges"),
@@ -53,7 +53,7 @@ Pairs = list[tuple[int, int]]
 
 
 class Row(NamedTuple):
-    """The share of wrong labels after some answers were bought, and the error that the plan expected."""
+    """The share of wrong labels after a batch, and the error that the plan expected."""
 
     crowd: str
     way: str
@@ -101,12 +101,12 @@ class Market:
         return float((found != truth).mean())
 
     def ask_anyone(self, score: Floats, number: int) -> Pairs:
-        """Ask whoever comes about the tasks with the highest scores; among equals at random."""
+        """Buy answers by any worker to the tasks with the highest scores, with ties in random order."""
         order = np.lexsort((self.rng.random(len(score)), -score.round(9))).tolist()
         return [(task, self.queue[task][0]) for task in order if self.queue[task]][:number]
 
     def plan(self, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:
-        """Ask as a plan does, among those who really answered; return the pairs and the expected error."""
+        """Buy the answers of a plan, among existing ones; return the pairs and the expected error."""
         sure = estimate_uncertainty(result.run, result.weighing, result.found, result.posteriors)
         known = find_offers(result.run, result.weighing, sure.rates, None)
         place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
@@ -136,7 +136,7 @@ def choose(way: str, market: Market, result: allalike.Result, number: int) -> tu
 
 
 def buy_back(crowd: str, way: str, draw: int) -> list[Row]:
-    """Buy answers in one of the ways."""
+    """Buy answers with one strategy."""
     market = Market(crowd, draw)
     number = round(SHARE * len(market.truth))
     result = market.solve()
@@ -150,7 +150,7 @@ def buy_back(crowd: str, way: str, draw: int) -> list[Row]:
 
 
 def buy_all(crowd: str, draw: int) -> list[Row]:
-    """Buy all answers, and with some gold labels, those of a plan."""
+    """Buy all answers, and the answers of a plan with gold labels."""
     market = Market(crowd, draw)
     chosen = market.rng.choice(len(market.truth), KNOWN, replace=False).tolist()
     known = {task: market.truth[task] for task in chosen}
@@ -163,7 +163,7 @@ def buy_all(crowd: str, draw: int) -> list[Row]:
 
 
 def measure(crowds: Sequence[str]) -> None:
-    """Measure some crowds and replace their rows in the file."""
+    """Measure crowds and replace their rows in the file."""
     for crowd in crowds:
         found = [row for draw in range(KNOWN_DRAWS) for row in buy_all(crowd, draw)]
         found += [row for draw in range(DRAWS) for way in WAYS for row in buy_back(crowd, way, draw)]
@@ -186,7 +186,7 @@ def read() -> list[Row]:
 
 
 def tabulate(rows: Sequence[Row]) -> list[str]:
-    """Return a table: errors in each way, means of crowds, and by how much a plan is better than random order."""
+    """Return a table of errors per strategy, averaged over crowds, and the gain of a plan over random order."""
     lines = [
         "| wrong labels, % | before | " + " | ".join(WAYS) + " | all answers |",
         "| --- |" + " --: |" * (len(WAYS) + 2),
@@ -206,13 +206,13 @@ def tabulate(rows: Sequence[Row]) -> list[str]:
 
 
 def count_held(rows: Sequence[Row], way: str) -> str:
-    """Return how many intervals of the expected error contain the error, of the crowds on which nothing was chosen."""
+    """Return the coverage of the intervals of expected error, on crowds that were not used for development."""
     told = [row for row in rows if row.way == way and row.crowd in OTHERS and row.bought > 0]
     return f"{sum(row.ci_low <= row.error <= row.ci_high for row in told)} of {len(told)}"
 
 
 def _by_draw(rows: Sequence[Row], crowd: str, way: str) -> Floats:
-    """Return the errors of one way: a row per draw, a column per batch."""
+    """Return the errors of one strategy: a row per draw, a column per batch."""
     found = [row.error for row in sorted(rows) if row.crowd == crowd and row.way == way]
     return np.array(found).reshape(-1, ROUNDS + 1)
 

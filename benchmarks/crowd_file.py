@@ -1,8 +1,7 @@
-"""Write a crowd of any size to a file: shuffled rows with string ids, ten answers a task, four classes.
+"""Write a simulated crowd of any size: shuffled rows with string ids, ten answers per task, four classes.
 
-The same ten workers answer a task, unless all are mixed: then each may meet nearly all others, as strangers do.
-Everything about a row follows from its number by hashing, so that nothing needs to be held in memory and every
-machine writes the same file.
+Workers answer in fixed groups of ten, or mixed, so that nearly every pair of workers shares a task. A row follows from
+its number by hashing, so memory is constant and every machine writes the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _STRIDE = 2_654_435_761  # prime, so that its multiples visit every row once
 
 
 def rows(begin: int, end: int, answers: int, workers: int, *, mixed: bool = False) -> tuple[Any, Any, Any]:
-    """Return the numbers of workers and tasks, and the classes, of some rows of a shuffled table.
+    """Return worker, task and class numbers of a range of rows of the shuffled table.
 
     >>> worker, task, label = rows(0, 1000, answers=1000, workers=50)
     >>> set(np.bincount(task).tolist()), len(set(zip(worker, task)))
@@ -50,7 +49,7 @@ def rows(begin: int, end: int, answers: int, workers: int, *, mixed: bool = Fals
 
 
 def write_crowd(path: Path, answers: int, workers: int | None = None, *, mixed: bool = False) -> Path:
-    """Write a crowd as CSV or Parquet, as the ending says."""
+    """Write a crowd as CSV or Parquet, by file extension."""
     import pyarrow as pa
     import pyarrow.csv as pacsv
     import pyarrow.parquet as pq
@@ -67,7 +66,7 @@ def write_crowd(path: Path, answers: int, workers: int | None = None, *, mixed: 
 
 
 def write_verdicts(path: Path, judges: int, items: int) -> Path:
-    """Write the verdicts of judges who pass or fail items."""
+    """Write pass or fail verdicts of judges on items."""
     rng = np.random.default_rng(0)
     truth, error = rng.integers(0, 2, items), np.linspace(0.1, 0.4, judges)
     verdict = truth ^ (rng.random((judges, items)) < error[:, None])
@@ -77,7 +76,7 @@ def write_verdicts(path: Path, judges: int, items: int) -> Path:
 
 
 def _ids(letter: str, numbers: npt.NDArray[np.uint64], digits: int) -> Any:
-    """Write numbers with a letter before them, all with the same number of digits."""
+    """Format numbers with a prefix letter and a fixed number of digits."""
     import pyarrow as pa
 
     text = np.empty((len(numbers), digits + 1), np.uint8)

@@ -1,4 +1,4 @@
-"""Count the files and functions that `discover` enters for 60 rows, in the first run of a method, without imports."""
+"""Count the files and functions that `discover` enters for 60 rows in the first run of a method."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def count_entered(method: str) -> list[int]:
 
     sys.setprofile(note)
     try:
-        allalike.discover(ROWS, method=method).truth  # noqa: B018 (a table that is made when it is asked for)
+        allalike.discover(ROWS, method=method).truth  # noqa: B018 (computed on access)
     finally:
         sys.setprofile(None)
     modules = sum(name.partition(".")[0] == "allalike" for name in sys.modules)
@@ -39,7 +39,7 @@ def count_entered(method: str) -> list[int]:
 
 
 def main() -> None:
-    """Print a row per method; each runs in a process of its own."""
+    """Print a row per method; each runs in a separate process."""
     if len(sys.argv) > 1:
         print(*count_entered(sys.argv[1]))
         return

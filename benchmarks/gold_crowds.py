@@ -4,9 +4,9 @@ The former are in the folder that ``ALLALIKE_CROWDS`` names, by default ``../sha
 ``T`` and ``L`` (worker, task and label of each answer, whole numbers) and ``g`` (gold label of each task, -1 is
 unknown), or ``NAME.csv`` with the columns worker, task, label and gold. To add a crowd, put a CSV file there.
 
-As a program it measures what 20, 50 and 200 gold labels drawn at random are worth on numbers and ratings: the errors of
-gold regression on the tasks without gold, beside ridge regression on the workers' answers and isotonic regression of
-their mean.
+As a program it measures the benefit of 20, 50 and 200 random gold labels for numbers and ratings. It compares errors of
+gold regression on tasks without gold with ridge regression on the workers' answers and isotonic regression of their
+mean.
 
     python benchmarks/gold_crowds.py [--draws 10] [-o docs/evidence/gold_numbers.csv]
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGAIN", "CATALOGUED", "FAMILIES", "Crowd", "blind", "choose_data_sets", "crowd_folder", "find_crowds"]
 
-AGAIN = {  # data sets that are not scored, because they repeat others, and the reason
+AGAIN = {  # data sets that are not scored because they repeat others
     "predict_mandal2020/T?": "the forecasts of Pred.T1 to T4 as numbers",
     "snow_emotion/*": "the seven ratings of EMO, one by one",
     "EMO.first": "twenty of the hundred headlines of EMO",
@@ -58,14 +58,14 @@ FAMILIES = {
     "people": "people, and people beside networks or static analysers",
     "public": "public data sets of the catalogue",
 }
-CATALOGUED = "public"  # the family of data sets that the package can load
+CATALOGUED = "public"  # family of the data sets of the catalogue
 _PANELS = ("feedback_*", "triviaqa_*", "reife_*", "faithbench", "zeroeval_*", "mmlu_*")
 _WEAK = ("weak_*", "wrench_*")
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """A crowd by its name and family, and a function that reads its answers with their gold labels."""
+    """Name and family of a crowd, and a function that reads its answers and gold labels."""
 
     name: str
     family: str
@@ -73,20 +73,20 @@ class Crowd:
 
 
 def crowd_folder() -> Path:
-    """Return the folder of crowds that are not in the catalogue."""
+    """Return the folder of crowds outside the catalogue."""
     beside = Path(__file__).parents[2] / "shared" / "crowds"
     return Path(os.environ.get("ALLALIKE_CROWDS", beside))
 
 
 def choose_data_sets() -> tuple[list[str], list[str]]:
-    """Return the data sets of the catalogue that are scored and here, and those that are missing."""
+    """Return the scored data sets of the catalogue that are available, and those that are missing."""
     wanted = [name for name in DATASETS if not _matches(name, tuple(AGAIN))]
     here = [name for name in wanted if find_folder(source_of(name))]
     return here, [name for name in wanted if name not in here]
 
 
 def find_crowds(families: Sequence[str] = (), names: Sequence[str] = ("*",)) -> list[Crowd]:
-    """Return the crowds of some families, or of all, whose names match one of the patterns."""
+    """Return the crowds, of these families if given, whose names match a pattern."""
     wanted = families or tuple(FAMILIES)
     public = choose_data_sets()[0] if CATALOGUED in wanted else []
     crowds = [*_list_files(), *(Crowd(name, CATALOGUED, partial(_load, name)) for name in public)]
@@ -152,7 +152,7 @@ class Scores:
         return "real" if self.levels is None else f"ordinal(levels={self.levels}, target=mean)"
 
     def to_label(self, values: Any) -> Any:
-        """Return values as labels: the nearest level of ratings."""
+        """Return values as labels; for ratings, the nearest level."""
         return values if self.levels is None else np.clip(np.rint(values), self.levels[0], self.levels[-1])
 
 

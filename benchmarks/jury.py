@@ -1,8 +1,8 @@
-"""Measure panels of judges, on public panels with gold labels and on simulated ones.
+"""Measure panels of judges on public panels with gold labels and on simulated panels.
 
-Each part answers one question. It writes docs/evidence/panels_PART.csv, from which the tables of PANELS.md are made.
-Public panels are those of the catalogue and of the folder of crowds (see ``gold_crowds.py``); the default was not tuned
-on them. Simulated panels have fixed seeds.
+Each part answers one question and writes docs/evidence/panels_PART.csv, the source of the tables in PANELS.md. Public
+panels come from the catalogue and the folder of crowds (see ``gold_crowds.py``); the default was not tuned on them.
+Simulated panels have fixed seeds.
 
     python benchmarks/jury.py [PART ...] [--draws 200] [-o docs/evidence/PANELS.md]
 """
@@ -52,7 +52,7 @@ FEELINGS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
 LLMBAR = ("Natural", "GPTInst", "GPTOut", "Manual", "Neighbor")
 ORDERS = ("as is", "swapped")
 KNOWN = (20, 50, 200)  # gold labels
-SEED = 5000  # panels with other seeds were looked at while choosing
+SEED = 5000  # panels with other seeds were used for development
 FEW_DRAWS = 5  # of gold labels or judges
 
 
@@ -83,18 +83,18 @@ def read(name: str) -> Data:
 
 @cache
 def judge(name: str, told: bool) -> Panel:
-    """Let a panel decide, with all gold labels or without any."""
+    """Run a panel, with all gold labels or without any."""
     data = read(name)
     return allalike.jury(data.rows, domain="categorical", gold=data.gold if told else None)
 
 
 def discover(rows: Any, **options: Any) -> Any:
-    """Return estimated labels of classes."""
+    """Return the estimated labels."""
     return allalike.discover(rows, domain="categorical", **options).truth
 
 
 def measure(truth: Any, gold: dict[Any, Any], *, but: Any = (), empty: float = 0.0) -> float:
-    """Return the share of tasks whose label is right; a task without a label counts as ``empty``."""
+    """Return the share of right labels; a task without a label counts as ``empty``."""
     labels = dict(zip(truth["task"], truth["label"], strict=True))
     tasks = [task for task in gold if task not in set(but)]
     right = [empty if labels.get(task) is None else float(labels[task] == gold[task]) for task in tasks]
@@ -105,7 +105,7 @@ def measure(truth: Any, gold: dict[Any, Any], *, but: Any = (), empty: float = 0
 
 
 def compare_accuracy(draws: int) -> Iterator[Row]:
-    """Compare the panel with 0 to 200 gold labels with majority vote, Dawid-Skene and the best judge by these."""
+    """Compare the panel, with 0 to 200 gold labels, with majority vote, Dawid-Skene and the best judge."""
     for name in (*CATALOGUED, *CROWDS):
         data = read(name)
         table = pd.DataFrame(data.rows, columns=["worker", "task", "label"])
@@ -134,7 +134,7 @@ def compare_accuracy(draws: int) -> Iterator[Row]:
 
 
 def compare_confidence(draws: int) -> Iterator[Row]:
-    """Compare confidences with accuracies, each task decided without its gold label."""
+    """Compare confidences with accuracy; each task is decided without its gold label."""
     for name in CATALOGUED:
         panel = judge(name, told=True)
         own = ConfidenceModel.of(panel.run, panel.result.weighing).decide_tasks(50_000)[1]
@@ -150,7 +150,7 @@ def compare_confidence(draws: int) -> Iterator[Row]:
 
 
 def compare_smaller(draws: int) -> Iterator[Row]:
-    """Compare the smallest panel, chosen with and without gold labels, with the whole one; both run without any."""
+    """Compare the smallest panel, chosen with and without gold labels, with the full panel; both run without gold."""
     for name in CATALOGUED:
         data = read(name)
         for told in (False, True):
@@ -173,7 +173,7 @@ def compare_smaller(draws: int) -> Iterator[Row]:
 
 
 def read_pairs() -> Iterator[Data]:
-    """Read judges who saw pairs in both orders; rows have the order at the end."""
+    """Read judges who saw pairs in both orders; the order is the last column."""
     for subset in LLMBAR:
         data = read(f"llmbar_llm_judges/{subset}")
         rows: list[Any] = [(w.removesuffix("/swapped"), t, x, ORDERS[w.endswith("/swapped")]) for w, t, x in data.rows]
@@ -185,7 +185,7 @@ def read_pairs() -> Iterator[Data]:
 
 
 def compare_orders(draws: int) -> Iterator[Row]:
-    """Compare one verdict of both orders with a vote on all verdicts, one order, and each order as a judge."""
+    """Compare merging both orders with a vote on all verdicts, one order, and each order as a judge."""
     for data in read_pairs():
         judges = sorted({row[0] for row in data.rows})
         for size in (each for each in (3, 9) if each <= len(judges)):
@@ -244,7 +244,7 @@ def _rmse(estimate: Any, truth: Any) -> float:
 def draw_scores(
     rng: np.random.Generator, judges: int, tasks: int, per: int, *, offset: float, differ: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """Draw truths, scores with NaN where a judge was not asked, and offsets."""
+    """Simulate truths, scores (NaN if missing), and offsets of judges."""
     truth, offsets = rng.normal(0, 2, tasks), rng.normal(0, offset, judges)
     noise = rng.uniform(0.5, 2, judges) if differ else np.ones(judges)
     scores = truth[:, None] + offsets - offsets.mean() + noise * rng.normal(size=(tasks, judges))
@@ -270,7 +270,7 @@ def compare_offsets(draws: int) -> Iterator[Row]:
 
 
 def compare_shared_errors(draws: int) -> Iterator[Row]:
-    """Return how often a pair with correlated errors is found, and how often another pair is named."""
+    """Return the rates at which the pair with correlated errors, and another pair, are detected."""
     kinds: dict[str, Callable[..., pd.DataFrame]] = {
         "2 classes": partial(_share_classes, k=2),
         "2 classes, easy and hard tasks": partial(_share_classes, k=2, difficulty=1.5),
@@ -299,7 +299,7 @@ def compare_shared_errors(draws: int) -> Iterator[Row]:
 def _share_classes(
     rng: np.random.Generator, judges: int, tasks: int, bond: float, *, k: int, difficulty: float = 0, decoy: float = 0
 ) -> pd.DataFrame:
-    """Compare judges who are right in 55 to 95 %; the second answers as the first on some of the tasks."""
+    """Simulate judges with accuracy 55 to 95 %; the second copies the first on a share of the tasks."""
     truth, skill = rng.integers(k, size=tasks), rng.uniform(0.55, 0.95, judges)
     odds = np.log(skill / (1 - skill)) + difficulty * rng.standard_normal(tasks)[:, None]
     wrong = (truth[:, None] + rng.integers(1, k, (tasks, judges))) % k
@@ -313,7 +313,7 @@ def _share_classes(
 
 
 def _share_scores(rng: np.random.Generator, judges: int, tasks: int, bond: float, *, hard: float = 0) -> pd.DataFrame:
-    """Compare judges of whom the second has this correlation with the first."""
+    """Simulate judges with this correlation between the errors of the first two."""
     errors = rng.normal(size=(tasks, judges))
     errors[:, 1] = bond * errors[:, 0] + np.sqrt(1 - bond**2) * errors[:, 1]
     errors *= rng.uniform(0.5, 2, judges) * np.exp(hard * rng.normal(size=tasks))[:, None]
@@ -322,7 +322,7 @@ def _share_scores(rng: np.random.Generator, judges: int, tasks: int, bond: float
 
 
 def compare_intervals(draws: int) -> Iterator[Row]:
-    """Return how often 95 % intervals contain the true rate, mean or offset, and how wide they are."""
+    """Return coverage and width of 95 % intervals for rates, means and offsets."""
     for se, sp in ((0.95, 0.95), (0.9, 0.7), (0.7, 0.6), (0.55, 0.5)):
         for number in KNOWN:
             rates = [_cover_rates(number, rate, se, sp, draws) for rate in (0.05, 0.2, 0.5, 0.8, 0.95)]
@@ -370,7 +370,7 @@ def _cover_rates(number: int, rate: float, se: float, sp: float, draws: int) -> 
 
 @cache
 def read_binary(name: str) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Return whether each task is positive (the later half of the classes), and whether the panel says so."""
+    """Return whether each task is positive (in the later half of the classes), by gold and by the panel."""
     data, positive = read(name), {f"c{c}" for c in range(int(np.load(crowd_folder() / f"{name}.npz")["k"]))}
     positive = set(sorted(positive, key=lambda each: int(each[1:]))[len(positive) // 2 :])
     labels = discover(data.rows).set_index("task")["label"]
@@ -388,7 +388,7 @@ def _cover_public(name: str, number: int, draws: int) -> Row:
 
 
 def compare_drift(draws: int) -> Iterator[Row]:
-    """Return how often the third of five judges, who says no instead of yes, is found, and how often another is."""
+    """Return the rates at which the third of five judges, with inverted verdicts, and another judge are detected."""
     right = np.array([0.95, 0.9, 0.85, 0.8, 0.75])
     for same in (True, False):
         for tasks in (100, 300, 1000):
@@ -440,7 +440,7 @@ PARTS = {
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """Write a table of Markdown: numbers with one digit, three if they are below one."""
+    """Format a Markdown table: numbers with one decimal, or three below one."""
 
     def write(value: Any) -> str:
         if isinstance(value, float):
@@ -458,7 +458,7 @@ def format_table(table: pd.DataFrame) -> str:
 
 
 def fill_page(page: Path) -> None:
-    """Replace the tables of a page: <!-- table PART: COLUMNS --> names the columns, <!-- end --> ends it."""
+    """Replace the tables of a page between <!-- table PART: COLUMNS --> and <!-- end -->."""
 
     def fill(found: re.Match[str]) -> str:
         table = pd.read_csv(page.parent / f"panels_{found[1]}.csv")

@@ -1,11 +1,11 @@
 """Measure methods on all crowds with gold labels, and write `docs/evidence/leaderboard.csv` and its page.
 
-python benchmarks/leaderboard.py                                   # measure what the table lacks
-python benchmarks/leaderboard.py --methods auto,UA --again         # measure these anew
+python benchmarks/leaderboard.py                                   # measure rows missing in the table
+python benchmarks/leaderboard.py --methods auto,UA --again         # measure these methods again
 python benchmarks/leaderboard.py --function mymodule:aggregate     # a function from a data frame to a label per task
 
-The function is given the columns worker, task and label. A method may take 120 CPU seconds on a crowd. An interrupted
-run goes on where it stopped.
+The function receives the columns worker, task and label. The limit is 120 CPU seconds per method and crowd. An
+interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Solve = Callable[[Any], Mapping[Any, Any]]
 
 
 def score_method(method: str, answers: Answers) -> Row:
-    """Return the mean distance of a method's labels to gold; for classes also wins and losses against the vote."""
+    """Return the mean distance of labels to gold; for classes also wins and losses against the majority vote."""
     result = allalike.discover(blind(answers), method=make(method, allalike.METHODS, "method"))
     table = result.truth.set_index("task").loc[answers.tasks.take(answers.gold_task).tolist()]
     if answers.domain.name != "categorical":
@@ -75,7 +75,7 @@ def score_method(method: str, answers: Answers) -> Row:
 
 
 def score_rival(solve: Solve, answers: Answers) -> Row:
-    """Return the mean distance to gold of the labels of another package, which gets numbers of workers and tasks."""
+    """Return the mean distance to gold of labels by another package, which gets integer worker and task ids."""
     labels = solve(frame_of(answers))
     on = getattr(answers.domain, "on", None)  # value of the pixels of a mask
     ids = answers.tasks.tolist()
@@ -85,13 +85,13 @@ def score_rival(solve: Solve, answers: Answers) -> Row:
 
 
 def list_methods(answers: Answers) -> list[str]:
-    """Return the names of the methods that are scored on such labels."""
+    """Return the names of the methods that are scored on this label type."""
     names = CLASSES if answers.domain.name == "categorical" else _OTHERS
     return [name for name in names if serves(make(name, allalike.METHODS, "method"), answers.encoding)]
 
 
 def measure(crowd: Crowd, wanted: Callable[[str], bool], function: str, process: Limited) -> Iterator[Row]:
-    """Yield a row for each wanted method, measured in another process."""
+    """Yield a row per requested method, measured in another process."""
     answers = crowd.read()
     described: Row = {
         "crowd": crowd.name,
@@ -115,7 +115,7 @@ def measure(crowd: Crowd, wanted: Callable[[str], bool], function: str, process:
                 row |= {"version": allalike.__version__, **process.call(score, seconds=LIMIT)}
             except (AllalikeError, TimeoutError) as reason:
                 row["failure"] = str(reason)
-            except Exception as reason:  # an error of another package is its result
+            except Exception as reason:  # an error of another package is recorded
                 row["failure"] = f"{type(reason).__name__}: {reason}"
             yield row
 
@@ -129,7 +129,7 @@ def read_table(path: Path = TABLE) -> dict[tuple[str, str], Row]:
 
 
 def write_table(rows: Mapping[tuple[str, str], Row], path: Path = TABLE) -> None:
-    """Write the table beside its place, and move it there."""
+    """Write the table atomically."""
     beside = path.with_suffix(".part")
     with beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")

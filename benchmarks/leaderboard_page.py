@@ -21,7 +21,7 @@ __all__ = ["PAGE", "tabulate", "write_page"]
 PAGE = TABLE.with_name("LEADERBOARD.md")
 VOTE, DEFAULT = "UA", "auto"
 _CLEARLY = 0.01  # p of McNemar's test
-_COMPLETE = 0.9  # share of the crowds that a method needs for a row
+_COMPLETE = 0.9  # share of crowds that a method must solve to get a row
 _SAME = 1e-9
 _TITLES = {
     "ordinal": "ratings",
@@ -154,7 +154,7 @@ def _tabulate_others(rows: Sequence[Row]) -> str:
 
 
 def _compare(errors: dict[tuple[str, str], float], crowds: Sequence[str], method: str) -> str:
-    """Return the geometric mean of the ratios of a method's errors to those of UA, if it has all of them."""
+    """Return the geometric mean of the ratios of a method's errors to those of UA; empty if any is missing."""
     if any((crowd, method) not in errors for crowd in crowds):
         return ""
     ratios = [(errors[crowd, method] + _SAME) / (errors[crowd, VOTE] + _SAME) for crowd in crowds]

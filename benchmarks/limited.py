@@ -1,4 +1,4 @@
-"""Call functions in another process, which is ended when one of them takes too long."""
+"""Call functions in another process with a limit of CPU time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Limited"]
 
-_PATIENCE = 20  # so many times the limit, by the clock on the wall, is waited for who does not use the processor
+_PATIENCE = 20  # wall time to wait, as a multiple of the limit of CPU time
 
 
 class Limited:
-    """A process that calls one function after the other; it is started when needed, and anew when it was ended.
+    """A process that calls functions one after the other; it is started on demand, and restarted after a timeout.
 
-    The system itself ends it when a function has used up its time of the processor, whatever that does just then.
+    The operating system ends it if a function exceeds its CPU time.
 
     >>> with Limited() as process:
     ...     process.call(sum, [1, 2], seconds=60)
@@ -79,7 +79,7 @@ class Limited:
 
 
 def _serve(pipe: Connection) -> None:
-    """Call what comes through a pipe until it is closed."""
+    """Call functions received through a pipe until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     warnings.simplefilter("ignore")
@@ -97,4 +97,4 @@ def _serve(pipe: Connection) -> None:
             answer = error, None
         resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
         pipe.send(answer)
-        del answer  # an error holds what its function had in memory, which the next one may need
+        del answer  # release the memory that the error refers to

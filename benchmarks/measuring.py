@@ -1,4 +1,4 @@
-"""Run programs in turns, and measure their CPU seconds, wall time and memory with all their processes."""
+"""Run programs in turns, and measure CPU time, wall time and memory over all their processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True)
 class Taken:
-    """CPU seconds, wall seconds, and the largest GB of all processes at one time."""
+    """CPU seconds, wall seconds, and peak memory (GB) over all processes."""
 
     cpu: float
     wall: float
@@ -33,13 +33,13 @@ def program(code: str, *args: Path | str) -> list[str]:
 
 
 def command(name: str, path: Path, *options: str) -> list[str]:
-    """Return a command of allalike whose output goes beside the file."""
+    """Return an allalike command that writes its output beside the file."""
     ours = str(Path(sys.executable).with_name("allalike"))
     return [sys.executable, ours, name, str(path), "-q", "-o", f"{path}.out", *options]
 
 
 def measure(commands: list[list[str]], *, turns: int) -> list[Taken]:
-    """Return the medians of some turns of each command; with several turns, a first one does not count."""
+    """Return the medians over turns of each command; with several turns, a warm-up turn is excluded."""
     first = 1 if turns > 1 else 0
     taken = [[_run(words) for words in commands] for _ in range(turns + first)][first:]
     return [

@@ -1,4 +1,4 @@
-"""Where benchmarks look for public data unless ``ALLALIKE_DATA`` says where: beside the clone, as tests do."""
+"""The folder of public data: beside the clone, unless ``ALLALIKE_DATA`` is set."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _SHARED = Path(__file__).parents[2] / "shared"
 
 
 def use_data_beside_the_clone() -> None:
-    """Name the folders of public data beside the clone, unless others are named."""
+    """Set the folders of public data to those beside the clone, unless already set."""
     usual = os.pathsep.join(str(_SHARED / name) for name in ("datasets", "datasets-kinds"))
     os.environ.setdefault("ALLALIKE_DATA", usual)

@@ -1,6 +1,6 @@
-"""Methods of other packages, most of crowd-kit, with the label types that they accept.
+"""Methods of other packages, mostly crowd-kit, with the label types that they accept.
 
-All run with their default options. Workers and tasks are numbered beforehand, as ours are when the clock starts.
+All run with default options. Workers and tasks are numbered before the clock starts, as for allalike.
 """
 
 from __future__ import annotations
@@ -25,21 +25,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Solve", "are_orders", "frame_of", "rivals_of"]
 
-Solve = Callable[[Any], Any]  # from a frame to a truth per number of a task
+Solve = Callable[[Any], Any]  # from a frame to a label per task number
 
 _SIDES = ("x1", "y1", "x2", "y2")
-_EMBEDDED = 1024  # coordinates of an embedded text
+_EMBEDDED = 1024  # dimensions of a text embedding
 
 
 def rivals_of(answers: Answers) -> dict[str, Solve]:
-    """Return the methods of others for such labels, by name, most of crowd-kit; many kinds of label have none."""
+    """Return methods of other packages for this label type, by name; many label types have none."""
     from crowdkit import aggregation as kit
 
     if answers.domain.name == "categorical":
         plain = [kit.MajorityVote, kit.DawidSkene, kit.OneCoinDawidSkene, kit.MMSR]
-        named = {
-            f"{kind.__name__} (crowd-kit)": kind().fit_predict for kind in (kit.GLAD, kit.MACE)
-        }  # ours are called so
+        named = {f"{kind.__name__} (crowd-kit)": kind().fit_predict for kind in (kit.GLAD, kit.MACE)}  # name of ours
         binary = [kit.KOS] if answers.encoding.n_classes == 2 else []
         skilled = {kind.__name__: partial(_vote_by_skill, kind) for kind in (kit.Wawa, kit.ZeroBasedSkill)}
         return {kind.__name__: kind().fit_predict for kind in plain + binary} | named | skilled
@@ -49,7 +47,7 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
         return {"WBF": _fuse_boxes}
     if answers.domain.name == "ranking":
         kits = {"BradleyTerry": _rank_each_task, "NoisyBradleyTerry": _rank_all_tasks} if are_orders(answers) else {}
-        others = {"choix": _fit_by_choix, "evalica": _fit_by_evalica}  # which take ties
+        others = {"choix": _fit_by_choix, "evalica": _fit_by_evalica}  # which accept ties
         return kits | {name: partial(_rank_by, fit) for name, fit in others.items() if find_spec(name)}
     if answers.domain.name == "text":
         embedded = {kind.__name__: partial(_choose_text, kind) for kind in (kit.TextRASA, kit.TextHRRASA)}
@@ -62,7 +60,7 @@ def rivals_of(answers: Answers) -> dict[str, Solve]:
 
 
 def frame_of(answers: Answers) -> pd.DataFrame:
-    """Write answers as crowd-kit takes them: a row per answer, or per pair of items that an answer ranks."""
+    """Convert answers to crowd-kit's format: a row per answer, or per pair of ranked items."""
     import pandas as pd
 
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
@@ -74,13 +72,13 @@ def frame_of(answers: Answers) -> pd.DataFrame:
 
 
 def are_orders(answers: Answers) -> bool:
-    """Tell whether all rankings are complete orders without ties, of which each pair of items can be written down."""
+    """Return whether all rankings are complete orders without ties."""
     labels = answers.encoding.decode(answers.label).tolist()
     return all(isinstance(label, list) and all(isinstance(item, str | int) for item in label) for label in labels)
 
 
 def _compare(answers: Answers, task: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-    """Compare each two items of a ranking, in an order that does not tell which is better, and nothing if neither is.
+    """Yield every pair of items of a ranking in an uninformative order, with the better one or None for a tie.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", 7, "b>a"), ("ada", 7, "a=c")], domain="ranking")
@@ -100,19 +98,19 @@ def _compare(answers: Answers, task: npt.NDArray[np.int64]) -> Iterator[tuple[An
 
 
 def _vote_by_skill(kind: Any, frame: pd.DataFrame) -> Any:
-    """Do what `predict` of these classes does, but for a check that new versions of scikit-learn refuse to make."""
+    """Predict without a check that fails with new versions of scikit-learn."""
     from crowdkit.aggregation import MajorityVote
 
     return MajorityVote().fit_predict(frame, kind().fit(frame).skills_)
 
 
 def _round_mean(frame: pd.DataFrame) -> Any:
-    """Take the level next to the plain mean."""
+    """Return the level nearest to the unweighted mean."""
     return frame.groupby("task")["label"].mean().round().astype(int)
 
 
 def _fuse_boxes(frame: pd.DataFrame) -> dict[int, list[dict[str, Any]]]:
-    """Fuse the boxes of each task, of which workers are as sure as can be; keep what more than half of them drew."""
+    """Fuse the boxes of each task with confidence 1; keep those drawn by more than half of the workers."""
     from ensemble_boxes import weighted_boxes_fusion
 
     found: dict[Any, list[dict[str, Any]]] = {}
@@ -134,7 +132,7 @@ def _fuse_boxes(frame: pd.DataFrame) -> dict[int, list[dict[str, Any]]]:
 
 
 def _estimate_masks(frame: pd.DataFrame) -> dict[int, Any]:
-    """Find the pixels that STAPLE holds for probable, task by task, as SimpleITK has it (Warfield, Zou, Wells 2004)."""
+    """Return masks by STAPLE in SimpleITK, per task (Warfield, Zou, Wells 2004)."""
     import SimpleITK
 
     found: dict[Any, Any] = {}
@@ -152,14 +150,14 @@ def _rank_each_task(frame: pd.DataFrame) -> dict[int, list[Any]]:
 
 
 def _rank_all_tasks(frame: pd.DataFrame) -> dict[int, list[Any]]:
-    """Rank the items of all tasks at once, so that a worker's skill is the same in all."""
+    """Rank the items of all tasks jointly, with one skill per worker."""
     from crowdkit.aggregation import NoisyBradleyTerry
 
     return _ordered(NoisyBradleyTerry().fit_predict(frame))
 
 
 def _rank_by(fit: Callable[[Any], Mapping[Any, float]], frame: pd.DataFrame) -> dict[int, list[Any]]:
-    """Rank the items of each task by the strengths of another library."""
+    """Rank the items of each task by strengths from another library."""
     import pandas as pd
 
     scores = [pd.Series(fit(part)) for _, part in frame.groupby("task")]
@@ -167,7 +165,7 @@ def _rank_by(fit: Callable[[Any], Mapping[Any, float]], frame: pd.DataFrame) -> 
 
 
 def _fit_by_choix(part: pd.DataFrame) -> Mapping[Any, float]:
-    """Return the most probable strengths; as the library knows no ties, a win is two wins, and a tie one for either."""
+    """Return maximum likelihood strengths; a win counts as two wins, and a tie as one win each."""
     import choix
 
     items = sorted({*part["left"], *part["right"]})
@@ -202,7 +200,7 @@ def _choose_text(kind: Any, frame: pd.DataFrame) -> Any:
 
 
 def _count_words(text: str) -> npt.NDArray[np.float64]:
-    """Embed a text by how often words occur in it: no model of a language is at hand.
+    """Embed a text by word counts, because no language model is available.
 
     >>> _count_words("To be, or not to be").max().round(3)
     np.float64(0.632)

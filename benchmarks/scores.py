@@ -1,4 +1,4 @@
-"""Scores on crowds with gold labels: functions of arrays."""
+"""Scores on crowds with gold labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["compare_pairs", "find_calibration", "share_ties"]
 
 @cache
 def compare_pairs(better: int, worse: int) -> float:
-    """Return the exact two-sided p of McNemar's test, from the tasks on which only one of two methods is right.
+    """Return the exact two-sided p-value of McNemar's test, from the counts of tasks that only one method solves.
 
     >>> round(compare_pairs(8, 1), 4), compare_pairs(3, 3), compare_pairs(0, 0)
     (0.0391, 1.0, 1.0)
@@ -32,7 +32,7 @@ def compare_pairs(better: int, worse: int) -> float:
 
 
 def find_calibration(confidence: Floats, right: Bools) -> float:
-    """Return the expected calibration error of confidences, without NaN.
+    """Return the expected calibration error of confidences, ignoring NaN.
 
     >>> round(find_calibration(np.array([0.9, 0.9, 0.6, np.nan]), np.array([True, False, True, True])), 3)
     0.4

@@ -1,9 +1,9 @@
-"""Measure methods on simulated crowds of known kinds, and write the tables of `docs/guide/CHOOSING.md`.
+"""Measure methods on simulated crowds, and write the tables of `docs/guide/CHOOSING.md`.
 
     python benchmarks/simulated.py             # measure, write docs/evidence/simulated.csv and the tables (two minutes)
     python benchmarks/simulated.py --tables    # only write the tables
 
-All methods see the same crowds, which are drawn from fixed seeds.
+All methods run on the same crowds, simulated with fixed seeds.
 """
 
 from __future__ import annotations
@@ -116,20 +116,20 @@ KINDS: dict[str, Callable[[np.random.Generator], Crowd]] = {
 
 
 def some_answers(rng: np.random.Generator, answers: int) -> Crowd:
-    """Return so many answers to each of 200 tasks by thirty workers who err in 10 to 70 %, four classes."""
+    """Return this number of answers to each of 200 tasks by thirty workers who err in 10 to 70 %, four classes."""
     truth = rng.integers(4, size=200)
     labels = answer(rng, truth, rng.uniform(0.1, 0.7, (30, 1)), 4)
     return truth, np.where(rng.random(labels.shape).argsort(axis=0) < answers, labels, -1)
 
 
 def some_guess(rng: np.random.Generator, guessers: int) -> Crowd:
-    """Return 100 tasks of four classes by ten workers, of whom some guess and the others are right in 80 %."""
+    """Return 100 tasks of four classes by ten workers, who guess or are right in 80 %."""
     truth = rng.integers(4, size=100)
     return truth, answer(rng, truth, np.repeat([0.2, 0.75], [10 - guessers, guessers])[:, None], 4)
 
 
 def list_crowds() -> Iterator[tuple[str, str, Crowd]]:
-    """Yield the table, the row in it and the crowd."""
+    """Yield the table, its row and the crowd."""
     for seed in range(CROWDS):
         for number, (name, draw) in enumerate(KINDS.items()):
             yield "kinds", name, draw(np.random.default_rng([4, number, seed]))
@@ -155,7 +155,7 @@ def measure() -> pd.DataFrame:
 
 
 def write_tables(figures: pd.DataFrame) -> None:
-    """Write the tables of the page, in percent; the smallest error of a row is bold."""
+    """Write the tables of the page in percent, with the smallest error of each row in bold."""
 
     def tabulate(match: re.Match[str]) -> str:
         mine = figures[figures["table"] == match[2]]

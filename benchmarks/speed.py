@@ -1,12 +1,11 @@
 """Measure speed and memory against bars, and write `docs/evidence/BENCHMARKS.md`.
 
-    python benchmarks/speed.py                  # measure what docs/evidence/speed.csv lacks, and write the page
-    python benchmarks/speed.py --again disk     # measure again what has this word in its name
-    python benchmarks/speed.py --most 10000000  # leave out what needs more answers
+    python benchmarks/speed.py                  # measure rows missing in docs/evidence/speed.csv, and write the page
+    python benchmarks/speed.py --again disk     # measure rows with this word in their name again
+    python benchmarks/speed.py --most 10000000  # exclude rows that need more answers
 
-Every ratio is of two programs that ran in turns on the same machine and the same answers. CPU seconds and memory count
-all processes of a program, memory as the largest sum at one time. The 100 million answers of the disk engine need
-4 GB of disk and ten minutes.
+Ratios compare two programs that ran in turns on the same machine and the same answers. CPU seconds and peak memory
+include all processes of a program. The disk engine with 100 million answers needs 4 GB of disk and ten minutes.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ votes.loc[votes.groupby("task")["weight"].idxmax()].to_csv(sys.argv[1] + ".panda
 
 @dataclass(frozen=True)
 class Row:
-    """A figure, the two measurements behind it, and the largest figure that is allowed."""
+    """A figure, the two measurements behind it, and its bar (the largest figure allowed)."""
 
     name: str
     ours: str
@@ -64,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that are measured together: their names begin with `name`."""
+    """Rows that are measured together; their names begin with `name`."""
 
     name: str
     answers: int
@@ -155,7 +154,7 @@ def disk(folder: Path) -> Iterator[Row]:
 
 
 def bound(folder: Path) -> Iterator[Row]:
-    """Measure the memory bound with many workers who meet nearly all others."""
+    """Measure the memory bound with many workers who share tasks with nearly all others."""
     path = write_crowd(folder / "mixed.csv", 5 * MILLION, 50_000, mixed=True)
     limited = command("discover", path, "--no-report", "--force", "--engine", "disk", "--memory", "500MB")
     (taken,) = measure([limited], turns=1)
@@ -222,7 +221,7 @@ def read_table() -> dict[str, Row]:
 
 
 def write_table(rows: dict[str, Row]) -> None:
-    """Write the rows, in the order of the parts."""
+    """Write the rows in the order of the parts."""
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_FIELDS)
@@ -242,7 +241,7 @@ def write_page(rows: dict[str, Row]) -> None:
 
 
 def main() -> None:
-    """Measure, print, write table and page, and end with an error if a bar is missed."""
+    """Measure, print, write table and page, and exit with an error if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--again", help="measure again the parts with this word in their name")
     parser.add_argument("--most", type=int, default=100 * MILLION, help="largest number of answers")

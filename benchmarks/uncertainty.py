@@ -1,11 +1,11 @@
 """Measure confidences, ranks and intervals of the default on class crowds with gold labels.
 
-python benchmarks/uncertainty.py                       # measure what docs/evidence/uncertainty.csv lacks, print means
-python benchmarks/uncertainty.py --crowds 'mmlu_*'     # on some crowds
+python benchmarks/uncertainty.py                       # measure rows missing in docs/evidence/uncertainty.csv
+python benchmarks/uncertainty.py --crowds 'mmlu_*'     # on these crowds
 
-Each crowd is solved without gold labels, and with 20 and 50 of them drawn at random; all other gold labels judge. A
-pair of workers differs if their gold error rates do by 1.96 standard errors. It is ordered if the intervals of their
-relative errors (with gold labels, of their error rates without the common error) do not overlap.
+Each crowd is solved without gold labels, and with 20 and 50 random ones; the other gold labels are used to evaluate. A
+pair of workers differs if their gold error rates differ by 1.96 standard errors. It is ordered if the intervals of
+their relative errors (with gold labels, of their error rates without the common error) do not overlap.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ MEASURES = (
     *("pairs", "ordered", "misordered", "workers", "covered", "width", "wider", "rate_error", "trust"),
 )
 COLUMNS = ("crowd", "family", "gold", *MEASURES)
-_MIN_ANSWERS = 10  # to gold tasks, of workers who are judged
+_MIN_ANSWERS = 10  # to tasks with gold, of evaluated workers
 _MAX_ANSWERS = 100_000
 _LEAST = 0.01
 
 
 def measure(answers: Answers, n_gold: int, seed: int = 0) -> dict[str, float]:
-    """Return what is measured of a crowd with so many gold labels."""
+    """Return the measurements of a crowd with this number of gold labels."""
     known = np.random.default_rng(seed).permutation(len(answers.gold_task))[:n_gold]
     known.sort()
     given = replace(answers, gold_task=answers.gold_task[known], gold_label=answers.gold_label[known])

@@ -73,7 +73,7 @@ def load(name: str) -> Dataset:
     parser = _parser(name)
     source = SOURCES[parser.source]
     parsed = parser.parse(require_folder(source))
-    held = replace(parsed.answers, frame="pandas")  # however they are stored, nobody brought a frame
+    held = replace(parsed.answers, frame="pandas")  # answers did not come from a data frame
     answers = read_gold(parsed.gold, held) if parsed.gold else held
     return Dataset(name=parser.name, answers=answers, gold=parsed.gold, source=source, note=parsed.note)
 

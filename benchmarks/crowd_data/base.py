@@ -1,4 +1,4 @@
-"""What a data set is: a source of files, a parser that reads them, and the answers and truths that come out."""
+"""Data sets: a source of files, a parser, and the parsed answers and gold labels."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Dataset", "Parsed", "Parser"]
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a parser found in the files of a source.
+    """Answers and gold labels parsed from the files of a source.
 
     Parameters
     ----------
     answers
         The answers, without gold.
     gold
-        The known truth of each task that has one, by task id.
+        The gold label of each task that has one, by task id.
     note
-        What a reader of results should know about this reading of the files, if anything.
+        A remark on how the files are parsed, if readers of results need one.
 
     >>> import allalike
     >>> Parsed(allalike.read([("ada", 1, "x"), ("bob", 1, "x")]), {1: "x"}).gold
@@ -41,18 +41,18 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Parser:
-    """The way from the files of a source to one data set.
+    """A parser of one data set from the files of a source.
 
     Parameters
     ----------
     name
         The name of the data set.
     source
-        The name of the source, which is that of its folder.
+        The name of the source and of its folder.
     summary
-        What was asked, in one line.
+        The question to the workers, in one line.
     parse
-        The function from the source's folder to answers and truths.
+        The function from the source's folder to answers and gold labels.
 
     >>> import allalike
     >>> def parse(folder):
@@ -69,20 +69,20 @@ class Parser:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """The answers of a data set, and what is known about it.
+    """The answers of a data set, with gold labels and metadata.
 
     Parameters
     ----------
     name
         The name of the data set.
     answers
-        The answers, with the gold attached.
+        The answers, with gold labels.
     gold
-        The known truth of each task that has one, by task id.
+        The gold label of each task that has one, by task id.
     source
-        Where the files come from.
+        The source of the files.
     note
-        What to know about how the files are read.
+        A remark on how the files are parsed.
 
     >>> import allalike
     >>> from allalike.datasets import SOURCES
@@ -99,5 +99,5 @@ class Dataset:
 
     @property
     def domain(self) -> Domain:
-        """The kind of label."""
+        """The label type."""
         return self.answers.domain

@@ -1,7 +1,7 @@
-"""Benchmarks of truth inference: classes, as three collections of such data hand them on.
+"""Benchmarks of truth inference: class labels from three public collections.
 
-In those of Li, Rubinstein and Cohn (2019) a worker may answer a task again; her first answer counts here, while the
-accuracies that others report mostly count every row.
+In the collection of Li, Rubinstein and Cohn (2019) a worker may answer a task twice. The first answer counts here;
+most published accuracies count every row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Boxes around objects in pictures, from Braylan and Lease (2020) and Marzahl and others (2020).
 
-An answer is any number of boxes. Those of Braylan and Lease are read in two ways: by a distance of their own, where two
-answers are as far apart as few of their boxes match, 1 minus F1 of boxes that overlap by half; and as boxes.
+An answer is a list of boxes. The answers of Braylan and Lease are read twice: as boxes, and with their own distance,
+1 minus F1 of boxes that overlap by half.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Boxes = tuple[tuple[float, float, float, float], ...]
 
 _DELETED = 8  # the field that says whether a box was deleted
 _SIDE = re.compile(r'"([xy][12])": *"([-0-9.]+)"')
-_MIN_OVERLAP = 0.5  # of what two boxes cover together must be covered by both for them to match
+_MIN_OVERLAP = 0.5  # intersection over union from which on two boxes match
 
 
 def unmatched(left: Boxes, right: Boxes) -> float:
-    """Return 1 minus F1: the share of boxes without a partner in the other answer, if as many as possible have one.
+    """Return 1 minus F1: the share of boxes that a maximum matching leaves unmatched.
 
     >>> unmatched(((0, 0, 4, 4), (9, 9, 10, 10)), ((0, 0, 4, 3),))
     0.33333333333333337
@@ -60,7 +60,7 @@ def _overlap(left: npt.NDArray[np.float64], right: npt.NDArray[np.float64]) -> n
 
 
 def _drawn(folder: Path) -> Parsed:
-    """Read the boxes that workers drew, and the true ones; both files hold Python's lists as text."""
+    """Read the boxes of workers and the gold boxes; both files contain Python lists as text."""
     columns = read_columns(folder / "data" / "boundingbox_data.csv", "uid", "item", "annotation")
     rows = [(int(w), int(t), _boxes(ast.literal_eval(text))) for w, t, text in zip(*columns, strict=True)]
     truths = load_json(folder / "data" / "boundingbox_gold.json")
@@ -72,7 +72,7 @@ def _drawn(folder: Path) -> Parsed:
 
 
 def _drawn_as_boxes(folder: Path) -> Parsed:
-    """Read the same as boxes."""
+    """Read the same answers as boxes."""
     parsed = _drawn(folder)
     answers = parsed.answers
     tasks = np.repeat(answers.tasks.tolist(), np.diff(answers.starts)).tolist()
@@ -88,7 +88,7 @@ def _listed(boxes: Boxes) -> list[list[float]]:
 
 
 def _graded(folder: Path, *, number: int) -> Parsed:
-    """Read the boxes and grades of one round; who looked at a picture and drew nothing saw nothing."""
+    """Read the boxes and grades of one round; a viewed picture without boxes is an empty answer."""
     where = folder / f"round{number}"
     gold = _read_export(where / "ground_truth.txt")
     rows = [
@@ -101,7 +101,7 @@ def _graded(folder: Path, *, number: int) -> Parsed:
 
 
 def _read_export(path: Path) -> dict[str, list[list[Any]]]:
-    """Read an export of EXACT: a line for each box, and for each time that a picture was looked at."""
+    """Read an export of EXACT: a line per box, and a line per view of a picture."""
     found: dict[str, list[list[Any]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = line.split("|")

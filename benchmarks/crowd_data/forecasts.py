@@ -1,6 +1,6 @@
-"""Forecasts of Mandal, Radanovic and Parkes (2020): how probable it is that something happens within a month.
+"""Forecasts of Mandal, Radanovic and Parkes (2020): the probability of an event within a month.
 
-Workers could revise a forecast every day. The state of a day is every worker's last forecast until the end of it.
+Workers could revise a forecast every day. The answers of a day are the last forecasts until the end of that day.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FIRST_DAY = 1539026143329  # its end (8 October 2018), in milliseconds
 
 
 def _forecasts(folder: Path, *, treatment: int) -> Parsed:
-    """Read the probabilities as they were given."""
+    """Read the probabilities unchanged."""
     answers = read(_latest(folder, treatment), domain=Real())
     return Parsed(answers, {task: float(happened) for task, happened in _outcomes(folder).items()})
 
 
 def _guesses(folder: Path, *, treatment: int) -> Parsed:
-    """Read yes (1) above one half, no (0) below; one half itself is drawn by a hash of worker and task."""
+    """Read 1 (yes) above one half and 0 (no) below; one half is decided by a hash of worker and task."""
     forecasts = _latest(folder, treatment)
     rows = [(worker, task, _side(worker, task, forecast)) for worker, task, forecast in forecasts]
     halves = sum(forecast == 0.5 for _, _, forecast in forecasts)
@@ -42,7 +42,7 @@ def _guesses(folder: Path, *, treatment: int) -> Parsed:
 
 
 def _latest(folder: Path, treatment: int) -> list[tuple[str, int, float]]:
-    """Return (worker, task, forecast) of a treatment; a few workers changed it, and belong where they were last."""
+    """Return (worker, task, forecast) of a treatment; workers who changed it belong to their last one."""
     names = ("workerId", "taskID", "treatment", "forecast", "timestamp")
     table = typed_table(folder / "answers-oct13.csv", *names).sort_by("timestamp")
     last = {
@@ -58,7 +58,7 @@ def _side(worker: str, task: int, forecast: float) -> int:
 
 
 def _outcomes(folder: Path) -> dict[int, int]:
-    """Find out what happened: the Brier score of a forecast is 2 (forecast - outcome)^2, below 1/2 if it was right."""
+    """Return the outcomes: the Brier score of a forecast is 2 (forecast - outcome)^2, below 1/2 if it was right."""
     names = ("taskID", "forecast", "BrierScore")
     table = typed_table(folder / "ppscore13.csv", *names)
     rows = zip(*(table[name].to_pylist() for name in names), strict=True)

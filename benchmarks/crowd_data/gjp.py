@@ -1,7 +1,7 @@
-"""Forecasts of the Good Judgment Project's first year: how probable each answer to a question about the world is.
+"""Forecasts of the first year of the Good Judgment Project: the probability of each answer to a question.
 
-Forecasters could revise a forecast as often as they liked; the last one counts. A question has two or three options,
-and a row of the file is the probability of one of them.
+Forecasters could revise a forecast; the last one counts. A question has two or three options, and a row of the file is
+the probability of one option.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schema matching of Shraga and Gal (2022): which terms of two schemas mean the same."""
+"""Schema matching of Shraga and Gal (2022): pairs of terms of two schemas with the same meaning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _matchers(folder: Path) -> Parsed:
 
 
 def _matches(log: Path) -> list[tuple[str, str]]:
-    """Read what a matcher did: choose a target, then match candidates with it; the last confidence of a pair counts."""
+    """Read the log of a matcher, who matches candidates with a target; the last confidence of a pair counts."""
     confidence: dict[tuple[str, str], float] = {}
     target = ""
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

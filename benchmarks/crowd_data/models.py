@@ -32,7 +32,7 @@ _FOOLED_JUDGES_NOTE = (
 
 
 def number_in(text: str) -> str:
-    """Return the first number in an answer, in its shortest form; an answer without a number stays as it is.
+    """Return the first number in an answer, in its shortest form; an answer without a number is unchanged.
 
     >>> number_in("$1,800.00 a month"), number_in("-7"), number_in("no idea")
     ('1800', '-7', 'no idea')
@@ -51,7 +51,7 @@ def plain(text: str) -> str:
 
 
 def _answers(folder: Path, *, tasks: str, form: Callable[[str], str]) -> Parsed:
-    """Read a file per model, with what it wrote and the true answer."""
+    """Read one file per model, with its output and the gold answer."""
     rows, gold = [], {}
     for path in _files(folder / "result_dirs" / tasks, "*.json"):
         for entry in load_json(path):
@@ -65,7 +65,7 @@ def _answers(folder: Path, *, tasks: str, form: Callable[[str], str]) -> Parsed:
 
 
 def _judges(folder: Path, *, subsets: tuple[str, ...]) -> Parsed:
-    """Read each judge's verdict which of two outputs is better; one that is neither 1 nor 2 is missing."""
+    """Read the preferred output of each judge; verdicts other than 1 and 2 are missing."""
     rows: list[tuple[str, str, str]] = []
     gold: dict[str, str] = {}
     for subset in subsets:

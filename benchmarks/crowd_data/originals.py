@@ -1,4 +1,4 @@
-"""Original files: read as their authors left them, with a clear message where they are not what they should be."""
+"""Readers of original files, with clear errors if the content is not as expected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["bare_rows", "careful", "count_repeats", "load_json", "read_columns",
 
 
 def read_columns(path: Path, *names: str) -> list[list[str]]:
-    r"""Read some columns of a table in a text file, as texts.
+    r"""Read columns of a table in a text file as strings.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,7 +38,7 @@ def read_columns(path: Path, *names: str) -> list[list[str]]:
 
 
 def read_truths(path: Path, *, task: str, label: str) -> dict[Any, Any]:
-    r"""Read the truth of each task, with ids and labels as `allalike.read` returns them: whole numbers are numbers.
+    r"""Read the gold label of each task, with ids and labels converted as by `allalike.read`.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def read_truths(path: Path, *, task: str, label: str) -> dict[Any, Any]:
 
 
 def typed_table(path: Path, *names: str, header: bool = True) -> Any:
-    r"""Read a CSV file as an Arrow table with numbers where all values are numbers; without a header, name the columns.
+    r"""Read a CSV file as an Arrow table with numeric columns parsed; without a header, ``names`` name the columns.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,7 @@ def load_json(path: Path) -> Any:
 
 
 def count_repeats(answers: Answers, kept: str = "first") -> str:
-    """Say in a note how many rows were set aside because a worker had answered the task before.
+    """Return a note on the number of repeated answers, of which the first counts.
 
     >>> import allalike
     >>> count_repeats(allalike.read([("ada", 1, "x"), ("ada", 1, "y"), ("bob", 1, "y")]))
@@ -117,7 +117,7 @@ def count_repeats(answers: Answers, kept: str = "first") -> str:
 
 
 def careful(parser: Parser) -> Parser:
-    """Return a parser that says in a line when files have the right names but not the right content.
+    """Return a parser that raises a one-line error if files have unexpected content.
 
     >>> from crowd_data.base import Parser
     >>> parser = Parser("quiz", "quizzes", "which answer is right", lambda folder: {}["answers"])

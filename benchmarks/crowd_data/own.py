@@ -1,4 +1,4 @@
-"""Data without a public copy: who has them puts them in a folder as ``answers.csv`` and ``truth.csv``."""
+"""Data sets without a public copy, read from ``answers.csv`` and ``truth.csv`` in a folder of your own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def own_files(folder: Path, *, domain: Domain, note: str = _FILES_NOTE) -> Parse
 
 
 def _masks(folder: Path) -> Parsed:
-    """Read labels that are paths of images from this folder, or run lengths in JSON."""
+    """Read masks from image paths relative to this folder, or from run lengths in JSON."""
     workers, tasks, labels = read_columns(folder / "answers.csv", "worker", "task", "label")
     rows = list(zip(workers, tasks, (_mask(folder, label) for label in labels), strict=True))
     truths = zip(*read_columns(folder / "truth.csv", "task", "label"), strict=True)

@@ -1,7 +1,7 @@
 """Cells that divide, found by experts on pictures from a microscope: Marzahl and others (2020).
 
-A file has one line for each time at which a picture was looked at, and one for each mark. A picture that was looked at
-and has no mark is an empty answer. Marks are squares of the same size around a click, of which the middle is taken.
+A file has one line per view of a picture, and one per mark. A viewed picture without marks is an empty answer. Marks
+are squares of equal size around a click; their centre is read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["POINTS", "read_marks"]
 
 _SIDE = re.compile(r'"([xy][12])": "(-?[\d.]+)"')
-_MIN_FIELDS = 9  # of a mark; a line with fewer says that there is none
+_MIN_FIELDS = 9  # of a mark; a line with fewer fields means no marks
 _DELETED = 8
-_RADIUS = 25  # pixels, by which its authors match marks
+_RADIUS = 25  # pixels; the authors match marks within it
 
 
 def read_marks(lines: Iterable[str]) -> dict[str, list[list[float]]]:
-    """Return the middles of the marks in each picture that was looked at.
+    """Return the centres of the marks in each viewed picture.
 
     >>> mark = 'b.tiff|cell|{"x1": "10","y1": "0","x2": "60","y2": "50",}|ada|t|ada|t|id|False|7017|5263'
     >>> read_marks(["[a.tiff|ada|2020-01-14|2]", mark, mark.replace("False", "True"), "a.tiff|cell|not in image"])
@@ -45,7 +45,7 @@ def read_marks(lines: Iterable[str]) -> dict[str, list[list[float]]]:
 
 
 def _clicked(folder: Path) -> Parsed:
-    """Read the marks of each participant in the first round, and those of the editor."""
+    """Read the marks of each participant in the first round, and the editor's marks as gold."""
     paths = sorted((folder / "round1").glob("participant_*.txt"))
     rows = [
         (int(path.stem.removeprefix("participant_")), task, marks)

@@ -1,6 +1,6 @@
-"""Quizzes of Li, Baba and Kashima (2017): questions with several options, of which each worker chose one.
+"""Quizzes of Li, Baba and Kashima (2017): multiple-choice questions.
 
-The letter of an option means something else in every question, so letters can be compared within a question only.
+The letters of options have different meanings in each question, so they are comparable within a question only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _TWO_CLASSES_NOTE = (
 
 
 def _quiz(folder: Path, *, options: int, note: str = "") -> Parsed:
-    """Read one row per question and one column per worker, who is called by the column's place."""
+    """Read one row per question and one column per worker; column numbers are the worker ids."""
     path = folder / "answer.csv"
     tasks, *cells = read_columns(path, *open_table(path).names)
-    workers = {f"worker{place}": answers for place, answers in enumerate(cells, 1)}  # some headers name persons
+    workers = {f"worker{place}": answers for place, answers in enumerate(cells, 1)}  # headers may name persons
     answers = read({"task": list(map(int, tasks)), **workers}, wide="tasks", domain=Categorical(classes=options))
     return Parsed(answers, read_truths(folder / "truth.csv", task="question_id", label="truth"), note)
 

@@ -1,6 +1,7 @@
 """Rankings: dots and puzzles of Mao, Procaccia and Chen (2013), buildings, misinformed crowds, and translations.
 
-Items are often numbered in their true order. A rule that breaks ties by that order knows the truth; `allalike` draws.
+Items are often numbered in their true order, so breaking ties by number would leak the truth. `allalike` breaks ties at
+random.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MERGED_PUZZLES_NOTE = (
     "PrefLib merges the forty puzzles of a level and drops who answered which: every vote is a worker of its own, and"
     " the level is one task."
 )
-_TREATMENTS = ("4", "5", "6")  # those in which workers ranked all four options
+_TREATMENTS = ("4", "5", "6")  # in which workers ranked all four options
 _SUBJECTS = {"1": "geography", "2": "movies", "3": "paintings"}
 _MISLED_CROWDS_NOTE = (
     "Only the votes of treatments 4 to 6 rank all options. Many of these crowds are misled: on paintings they are"
@@ -48,7 +49,7 @@ def _level(folder: Path, *, file: str) -> Parsed:
 
 
 def _buildings(folder: Path) -> Parsed:
-    """Read orders of 25 buildings, by rows without a header, and with items that are written as 4.0."""
+    """Read orders of 25 buildings, in rows without a header; items are written as 4.0."""
     files = folder / "data" / "non_synthetic" / "Rankings" / "buildings"
     orders, truths = (
         [[int(float(item)) for item in row] for row in bare_rows(files / f"buildings_height{end}.csv")]
@@ -81,7 +82,7 @@ def _surprising(folder: Path, *, subject: str | None = None) -> Parsed:
 
 
 def _translations(folder: Path) -> Parsed:
-    """Read the turkers' rankings of systems, with ties; the researchers' order, by Bradley-Terry, is the truth."""
+    """Read crowd rankings of systems, with ties; gold is the researchers' Bradley-Terry order."""
     names = ["judgeId", *(f"system{k}{what}" for what in ("Id", "rank") for k in range(1, 6))]
     rows: dict[str, list[tuple[str, str, dict[str, int]]]] = {"turker": [], "researcher": []}
     for file in ("sample-fr-en-train.csv", "sample-fr-en-test.csv"):
@@ -93,7 +94,7 @@ def _translations(folder: Path) -> Parsed:
 
 
 def _order_by_strength(rankings: list[dict[str, int]]) -> list[str]:
-    """Return all items in the order of their strengths."""
+    """Return all items ordered by strength."""
     items = sorted({item for ranks in rankings for item in ranks})
     counts = np.zeros((1, len(items), len(items)))
     for ranks in rankings:

@@ -1,4 +1,4 @@
-"""How true statements about COVID-19 are, on a scale of six levels, by Roitero et al. (2020)."""
+"""Truthfulness of statements about COVID-19 on six levels, by Roitero et al. (2020)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECKS_NOTE = (
 
 
 def _statements(folder: Path) -> Parsed:
-    """Read the levels as numbers from 0 (pants on fire) to 5 (true), and what PolitiFact says."""
+    """Read the levels as numbers from 0 (pants on fire) to 5 (true), with PolitiFact's rating as gold."""
     names = ("unit_id", "doc_name", "doc_truthfulness_value", "doc_ground_truth_value")
     workers, tasks, labels, truths = read_columns(folder / "CIKM2020" / "S6.csv", *names)
     levels, known = ([int(float(value)) for value in column] for column in (labels, truths))

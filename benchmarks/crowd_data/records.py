@@ -1,4 +1,4 @@
-"""Records: what web sites said about the times of flights (Li et al. 2012), as cut by Raha (Mahdavi et al. 2019)."""
+"""Records: flight times on web sites (Li et al. 2012), as selected by Raha (Mahdavi et al. 2019)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Times = dict[str, int]
 
 
 def _flights(folder: Path) -> Parsed:
-    """Read times as minutes of the day; what is no time, such as "Not Available", is missing."""
+    """Read times as minutes of the day; other text, such as "Not Available", is missing."""
     rows = [row for row in _rows(folder / "datasets" / "flights" / "dirty.csv") if row[2]]
     gold = {flight: times for _, flight, times in _rows(folder / "datasets" / "flights" / "clean.csv")}
     note = "Many sites copy from each other. Times are minutes of the day, and right or wrong: a minute off is a miss."

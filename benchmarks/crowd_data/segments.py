@@ -1,8 +1,8 @@
 """Outlines of cells and vessels in microscope pictures, by workers: BU-BIL of Gurari and others (2015).
 
-Workers drew on a part of each picture around the object, and the files do not say which part. It is found from the
-true mask: the object's box, enlarged by half on every side. Where that has not the size of the workers' masks, the
-part of their size around the middle of the box is taken, which is right to within one or two pixels.
+Workers drew on a crop of each picture around the object, and the files do not contain its position. It is inferred from
+the gold mask: the object's box, enlarged by half on every side. If that does not have the size of the workers' masks,
+the crop of their size around the centre of the box is used, which is correct within one or two pixels.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _SLOTS_NOTE = (
 
 
 def _one(folder: Path, *, number: int) -> Parsed:
-    """Read one of the six sets with all its pictures."""
+    """Read all pictures of one of the six sets."""
     rows, gold, sure = located(folder, number)
     known = f"The place of the truth is known for {len(sure)} of {len(gold)} pictures, else off by 1 or 2 pixels."
     return Parsed(read(rows, domain=_BLACK_MASKS), gold, f"{_SLOTS_NOTE} {known}")
 
 
 def _sure(folder: Path) -> Parsed:
-    """Read the pictures of the first three sets whose parts are known."""
+    """Read the pictures of the first three sets whose crop is certain."""
     rows: list[tuple[str, str, MaskFile]] = []
     gold: dict[str, Any] = {}
     for number in _EXACT_SETS:
@@ -55,7 +55,7 @@ def _sure(folder: Path) -> Parsed:
 
 
 def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]], dict[str, Any], list[str]]:
-    """Return the masks of a set as (worker, task, mask), the truths, and the tasks whose truth has its exact place.
+    """Return the masks of a set as (worker, task, mask), the gold masks, and the tasks with an exact crop.
 
     >>> import pathlib, tempfile
     >>> from allalike._core.masks import write_masks
@@ -73,7 +73,7 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
     root = folder / f"BU-BIL_Dataset{number}"
     columns = open_masks(root / "CrowdsourcedAnnotations").load(["worker", "task", "label"])
     rows = list(zip(columns["worker"], columns["task"], columns["label"], strict=True))
-    truths = {path.stem.casefold(): path for path in (root / "GoldStandard").glob("*.png")}  # one set mixes the case
+    truths = {path.stem.casefold(): path for path in (root / "GoldStandard").glob("*.png")}  # one set uses mixed case
     gold, sure = {}, []
     for task, mask in {task: mask for _, task, mask in rows}.items():
         if task.casefold() not in truths:
@@ -90,14 +90,14 @@ def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]],
 
 
 def _enlarged(whole: Pixels, axis: int) -> slice:
-    """Return the rows or columns of the object, and half as many on each side."""
+    """Return the range of the object in rows or columns, enlarged by half on each side."""
     first, last = _extent(whole, axis)
     more = math.ceil((last - first + 1) / 2)
     return slice(max(first - more, 0), last + more + 2)
 
 
 def _middle(whole: Pixels, axis: int, length: int) -> slice:
-    """Return so many rows or columns around the middle of the object."""
+    """Return this number of rows or columns around the centre of the object."""
     first, last = _extent(whole, axis)
     start = min(max(round((first + last + 1 - length) / 2), 0), whole.shape[axis] - length)
     return slice(start, start + length)

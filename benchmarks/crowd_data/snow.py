@@ -43,7 +43,7 @@ def _ratings(folder: Path, *, file: str) -> Parsed:
 
 
 def _rated(folder: Path, file: str) -> tuple[list[tuple[str, Any, float]], dict[Any, float]]:
-    """Return ratings as (worker, task, label), and the truths."""
+    """Return ratings as (worker, task, label), and gold labels."""
     path = folder / f"{file}.standardized.tsv"
     workers, tasks, labels, truths = read_columns(path, _WORKER, _TASK, _LABEL, "gold")
     ids = list(map(int, tasks)) if all(task.isdecimal() for task in tasks) else tasks
@@ -58,7 +58,7 @@ def _similarity(folder: Path) -> Parsed:
 
 
 def _pooled(folder: Path, *, headlines: range | None = None, note: str = _POOLED_RATINGS_NOTE) -> Parsed:
-    """Read all seven ratings, of all headlines or of some."""
+    """Read all seven ratings, of all or of these headlines."""
     rows: list[tuple[str, str, float]] = []
     gold: dict[str, float] = {}
     for emotion in _EMOTIONS:

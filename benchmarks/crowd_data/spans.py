@@ -1,8 +1,7 @@
-"""Names in news, tagged by workers: the crowd of Rodrigues, Pereira and Ribeiro (2014).
+"""Named entities in news, tagged by workers: the crowd of Rodrigues, Pereira and Ribeiro (2014).
 
-Workers saw the words of a document split in other places than those who made the truth did, so tokens cannot be
-compared; the characters without space are the same, and spans are counted in these. Where an answer differs from the
-text by some characters, both are aligned.
+Answers and gold use different tokens, so spans are counted in characters without spaces. If an answer differs from the
+text in some characters, both are aligned.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _NOTE = "Positions are those of characters, without the space between words."
 
 
 def read_document(text: str) -> tuple[str, list[Span]]:
-    r"""Return the characters of a document with a token and its tag in each line, and the spans that are tagged.
+    r"""Return the characters and tagged spans of a document with a token and its tag per line.
 
     >>> read_document("Ann B-PER\nsaw O\n\nNew B-LOC\nYo I-LOC\nrk I-LOC\n\nRome/LOC O\n")
     ('AnnsawNewYorkRome', [(0, 3, 'PER'), (6, 13, 'LOC'), (13, 17, 'LOC')])
@@ -53,7 +52,7 @@ def read_document(text: str) -> tuple[str, list[Span]]:
 
 
 def _align(text: str, spans: list[Span], truth: str) -> list[list[Any]]:
-    """Move spans of a text to another that is almost the same; those of which nothing is left are dropped."""
+    """Map spans of a text to a nearly equal text; spans without remaining characters are excluded."""
     if text == truth:
         return [list(span) for span in spans]
     place: dict[int, int] = {}
@@ -68,7 +67,7 @@ def _align(text: str, spans: list[Span], truth: str) -> list[list[Any]]:
 
 
 def _unpack(path: Path, part: str) -> dict[tuple[str, ...], tuple[str, list[Span]]]:
-    """Return the documents of one part by their path in the archive."""
+    """Return the documents of one part, by path in the archive."""
     try:
         with ZipFile(path) as archive:
             names = sorted(name for name in archive.namelist() if name.endswith(".txt"))
@@ -82,7 +81,7 @@ def _unpack(path: Path, part: str) -> dict[tuple[str, ...], tuple[str, list[Span
 
 
 def _tagged(folder: Path, *, part: str) -> Parsed:
-    """Read the answers and truths of one part, which are files in an archive."""
+    """Read the answers and gold labels of one part from an archive."""
     documents = _unpack(folder / "task1.zip", part)
     known = {name[-1]: found for name, found in documents.items() if name[0] == "ground_truth"}
     rows = [

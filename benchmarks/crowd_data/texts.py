@@ -1,4 +1,4 @@
-"""Translations from Japanese by workers, of Li and Fukumoto (2019)."""
+"""Translations from Japanese, by Li and Fukumoto (2019)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEN_TRANSLATIONS_NOTE = (
 
 
 def _translations(folder: Path, *, part: str) -> Parsed:
-    """Read a part; texts are compared in lower case and by words, as truths are written in lower case."""
+    """Read a part; texts are compared by words in lower case, because gold texts are in lower case."""
     domain = Text(lower=True, tokens="words")
     answers = read(_file(folder, part, "label_anonymous"), columns=_COLUMNS, duplicates="last", domain=domain)
     return Parsed(answers, _truths(folder, part), count_repeats(answers, "last"))

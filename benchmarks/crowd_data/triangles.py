@@ -1,4 +1,4 @@
-"""Triangles of Hart and others (2018): where the third corner is, and what if the others move."""
+"""Triangles of Hart and others (2018): the position of the third corner, and its change if others move."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _QUESTION_COLUMNS = ("Feature", "SizeDirection", "Manipulation")
 
 
 def _estimates(folder: Path, *, number: int, asked: dict[str, tuple[str, str]], note: str = "") -> Parsed:
-    """Read estimates and true values, and average what a subject said about the same thing."""
+    """Read estimates and true values; repeated estimates of a subject are averaged."""
     wanted = [name for pair in asked.values() for name in pair]
     table = typed_table(folder / f"Exp{number}data.csv", *_CONDITION_COLUMNS, *wanted)
     means = [(guess, "mean") for guess, _ in asked.values()] + [(truth, "min") for _, truth in asked.values()]
@@ -66,7 +66,7 @@ def _trials(folder: Path, *, angles: tuple[int, ...]) -> Parsed:
 
 
 def _changes(folder: Path) -> Parsed:
-    """Read what becomes of a triangle's angle or corner when another part changes."""
+    """Read the predicted change of an angle or corner after a change of another part."""
     path = folder / "Exp5data.csv"
     subjects, estimates, expected, *parts = read_columns(
         path, "SubjectID", "GivenAnswer", "ExpectedAns", "Angle", "Base", *_QUESTION_COLUMNS
