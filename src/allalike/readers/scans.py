@@ -297,14 +297,8 @@ class Scan(Files):
         return table, picked, guessed
 
     def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
-<<<<<<< HEAD
-        """Find the columns of worker, task and label of a table; return also what was guessed."""
-        return find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))[1:]
-=======
         """Return the columns of worker, task and label of a table, and those of them that were guessed."""
-        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
-        return found.picked, found.guessed
->>>>>>> main
+        return find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))[1:]
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
         """Return a scan for each combination of values of columns; the tasks of each scale stay apart."""
