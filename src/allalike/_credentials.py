@@ -16,9 +16,7 @@ ADDRESS = re.compile(
     r"(?P<place>[^?#]*)(?P<rest>.*)",
     re.DOTALL,
 )
-_IN_TEXT = re.compile(
-    rf"({_SCHEME}):(/{{1,3}})(\S+?)(?=['\"`.,;:!)\]]*(?:\s|$))"
-)  # a normalised path has lost one of two slashes
+_IN_TEXT = re.compile(rf"({_SCHEME}):(/{{1,3}})(\S+?)(?=['\"`.,;:!)\]]*(?:\s|$))")  # paths lose one slash of two
 _PASSWORD = re.compile(r"(postgres(?:ql)?):/{1,3}([^:/?#@\s]*):(?!\s|\d+(?:[^\w%]|$))[^\n]*@")  # perhaps with blanks
 _PAIR = re.compile(
     r"(?i)((?:\b|(?<=[^a-z]))[\w-]{0,30}(?:passw(?:or)?d|pwd|token|secret|signature|credential|access[_-]?key|api[_-]?key)"
