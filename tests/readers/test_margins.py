@@ -80,7 +80,7 @@ def test_rows_without_a_task_or_a_label_are_named(
 @pytest.mark.parametrize("mark", [",", " "])
 def test_a_first_column_that_the_header_does_not_name_is_an_error(tmp_path: Path, mark: str) -> None:
     rows = [[str(n), *row] for n, row in enumerate(ROWS)]
-    with pytest.raises(InputError, match="4 fields, .* 3 columns.* the first column has no name"):
+    with pytest.raises(InputError, match="4 fields, .* 3 columns.* first column without a name"):
         allalike.read(save(tmp_path / "answers.csv", [HEAD, *rows], mark))
     assert allalike.read(save(tmp_path / "answers.csv", [["", *HEAD], *rows])).n_answers == 50
 

@@ -59,7 +59,7 @@ def test_comparisons_are_written_as_a_loop_writes_them(kind: str) -> None:
     "text", ["a>", "a>b>a", "a>a=b", "a=a", "a,b", "{a,b", "a<b", "", ">".join(map(str, range(1001)))]
 )
 def test_texts_that_are_no_rankings_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="item|ranks|best first|share a place"):
+    with pytest.raises(ValueError, match="item|ranks|best first|tied items"):
         read_ranking(text)
 
 

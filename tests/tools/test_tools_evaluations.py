@@ -291,7 +291,7 @@ def test_an_archive_that_is_cut_or_changed_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for end in (len(whole) // 2, len(whole) - 1, 4, 0):
         path.write_bytes(whole[:end])
-        assert "Is it complete?" in damaged(path)
+        assert "Check that it is complete" in damaged(path)
     place = whole.rindex(b"PK\x03\x04")
     for wrong in (place, place + 70):  # before the file, and in it
         path.write_bytes(whole[:wrong] + bytes(8) + whole[wrong + 8 :])
@@ -300,7 +300,7 @@ def test_an_archive_that_is_cut_or_changed_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [({"size": 1 << 31}, "more than"), ({"size": 7}, "Is it complete?"), ({"flags": 1}, "it is encrypted")],
+    [({"size": 1 << 31}, "more than"), ({"size": 7}, "Check that it is complete"), ({"flags": 1}, "it is encrypted")],
 )
 def test_sizes_that_are_not_true_and_what_is_encrypted_are_refused(how: Any, said: str, tmp_path: Path) -> None:
     assert said in damaged(write_zstandard(tmp_path / "log.eval", eval_members(PANEL), **how))

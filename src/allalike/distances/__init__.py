@@ -1,1 +1,1 @@
-"""Distances: how far two labels are apart, and the sums of distances over a block."""
+"""Distances between labels, and their sums over blocks."""

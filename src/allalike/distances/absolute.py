@@ -1,14 +1,14 @@
-"""Absolute distance |x - y|: of numbers, and of the places of levels.
+"""Absolute distance |x - y| between numbers or level indices.
 
-An answer that is far off counts by how far it is and not by the square of it, so that one reading of -999 carries less
-away. The distance still comes from an inner product (|x - y| is the squared distance of two thermometers that are
-filled up to x and y), and needs no pairs. With the answers of a task in the order of their numbers, C the weight and S
-the sum of w x up to and with x_i, and W and S_all those of the task,
+An outlier contributes its distance instead of the squared distance, so a single value of -999 has less influence. The
+distance is based on an inner product, so sums need no pairs. (|x - y| is the squared distance of two unary codes, such
+as vectors of x and y ones followed by zeros.) For sorted answers of a task, let C be the weight and S the sum of w x up
+to and including x_i, and W and S_all the totals. Then
 
     sum_j w_j |x_i - x_j| = x_i (2 C - W) + S_all - 2 S,
 
-which is linear in the number of answers once they are in order; and they are put in order once. The weighted median
-minimises a task's weighted sum of such distances, as the mean does for squares.
+which takes linear time after sorting once. The weighted median minimises a task's weighted sum of these distances, as
+the mean does for squares.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, Order, add_up_to, sum_by
 
-MAX_PRODUCT = 16  # levels up to which a product of matrices is faster than running sums
+MAX_PRODUCT = 16  # up to this number of levels, a matrix product is faster than cumulative sums
 
 
 def distance(left: Array, right: Array) -> Floats:
-    """Compute distances of numbers, pair by pair.
+    """Compute distances between pairs of numbers.
 
     >>> distance(np.array([0.0, 1.0]), np.array([0.5, -3.0]))
     array([0.5, 4. ])
@@ -30,7 +30,7 @@ def distance(left: Array, right: Array) -> Floats:
 
 
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
-    """Return, per answer, the weighted distance to the other answers of its task, and their weight.
+    """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
     The block needs the `Order` of its numbers, which should be centred.
 
@@ -48,9 +48,9 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
-    """Return what `peer_distances` returns, of levels: whole numbers, of which a task's answers have few.
+    """Compute `peer_distances` for levels: whole numbers with few distinct values per task.
 
-    The block needs its `LabelGroups`, which are in the order of levels.
+    The block needs its `LabelGroups`, sorted by level.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.block import group_labels
@@ -70,7 +70,7 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def add_in_order(number: Array, weight: Floats, sizes: Array, total: Floats) -> Floats:
-    """Add up weighted distances to all numbers of a segment, of numbers that are in order there."""
+    """Sum the weighted distances of each number to all numbers of its sorted segment."""
     product = weight * number
     below, up_to = add_up_to(weight, sizes), add_up_to(product, sizes)
     whole = np.repeat(up_to[np.cumsum(sizes) - 1], sizes)

@@ -1,8 +1,8 @@
 """Normalised Levenshtein distance between texts: edits over the length of the longer text (Levenshtein 1966).
 
-An edit inserts, deletes or replaces one character (one Unicode code point). Two empty texts are equal. The distances
-come from rapidfuzz, which compares 64 characters at a time; still, its time grows with the product of the lengths,
-so that texts of a million characters are out of reach. Words that changed places count as changed.
+An edit inserts, deletes or replaces one character (one Unicode code point). Two empty texts are equal. rapidfuzz
+computes the distances, 64 characters at a time. Its time is proportional to the product of the lengths, so texts of a
+million characters are infeasible. Reordered words count as edits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PAIRS_AT_ONCE = 1 << 16
 
 
 def distance(texts: list[str], i: Places, j: Places) -> Floats:
-    """Compute distances of texts i[k] and j[k], for all k at once.
+    """Compute distances between texts i[k] and j[k], for all k.
 
     >>> distance(["kitten", "sitting", "", ""], np.array([0, 0, 2]), np.array([1, 2, 3])).round(3)
     array([0.429, 1.   , 0.   ])

@@ -1,8 +1,8 @@
-"""Squared Euclidean distance between numbers or vectors (the paper's NSED, once averaged over tasks).
+"""Squared Euclidean distance between numbers or vectors (NSED in the paper, after averaging over tasks).
 
-With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i to
-all answers is W |x_i - z|^2 + V: linear in the number of answers, and never negative. Labels are centred per task
-first, because a mean of numbers near 1e8 has few digits left for their differences.
+With a task's weight W, its weighted mean z and V = sum_j w_j |x_j - z|^2, the weighted squared distance of x_i to all
+answers is W |x_i - z|^2 + V, which takes linear time and is never negative. Labels are centred per task first, because
+differences of numbers near 1e8 lose digits.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike.errors import LabelError
 
-_LEAST_SQUARE = 1e-290  # smaller ones begin to lose digits
-_TRACE = np.finfo(np.float64).tiny  # of a difference whose square is 0
+_LEAST_SQUARE = 1e-290  # smaller squares lose digits
+_TRACE = np.finfo(np.float64).tiny  # replaces the square of a nonzero difference if it underflows
 
 
 def squares(differences: Floats) -> Floats:
-    """Square differences; where all squares are below all numbers, a trace of each is left for `check_digits`.
+    """Square differences; if all squares underflow, nonzero ones keep a tiny value for `check_digits`.
 
     >>> squares(np.array([2.0, 0.0])), squares(np.array([1e-200, 0.0])) > 0
     (array([4., 0.]), array([ True, False]))
@@ -30,7 +30,7 @@ def squares(differences: Floats) -> Floats:
 
 
 def square_lengths(vectors: Floats) -> Floats:
-    """Sum the squares of each vector's numbers, with a trace as in `squares`.
+    """Sum the squares of each vector's numbers, with the same treatment of underflow as `squares`.
 
     >>> square_lengths(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([25.,  0.])
@@ -42,7 +42,7 @@ def square_lengths(vectors: Floats) -> Floats:
 
 
 def lengths(vectors: Floats) -> Floats:
-    """Measure vectors, or numbers; vectors that are small are scaled before they are squared.
+    """Compute the lengths of vectors, or absolute values of numbers; small vectors are scaled to prevent underflow.
 
     >>> lengths(np.array([[3.0, 4.0], [3e-200, 4e-200], [0.0, 0.0]]))
     array([5.e+000, 5.e-200, 0.e+000])
@@ -60,22 +60,22 @@ def lengths(vectors: Floats) -> Floats:
 
 
 def check_digits(distance: Floats) -> None:
-    """Refuse squared distances of which the largest, that of each problem, has lost its digits.
+    """Raise an error if the largest squared distance of a problem has lost its digits.
 
     >>> check_digits(np.array([1e-300]))
     Traceback (most recent call last):
-    allalike.errors.LabelError: The answers to a task differ by less than 1e-145 everywhere, and the squares of such
-    differences are below all numbers. Measure in smaller units.
+    allalike.errors.LabelError: All answers to the same task differ by less than 1e-145, and the squares of these
+    differences underflow. Rescale the labels, for example from km to mm.
     """
     if ((distance > 0) & (distance < _LEAST_SQUARE)).any():
         raise LabelError(
-            "The answers to a task differ by less than 1e-145 everywhere, and the squares of such differences are below"
-            " all numbers. Measure in smaller units."
+            "All answers to the same task differ by less than 1e-145, and the squares of these differences underflow."
+            " Rescale the labels, for example from km to mm."
         )
 
 
 def distance(left: Array, right: Array) -> Floats:
-    """Square the differences, pair by pair.
+    """Compute squared differences of pairs.
 
     >>> distance(np.array([0.0, 1.0]), np.array([0.5, 3.0]))
     array([0.25, 4.  ])
@@ -84,9 +84,9 @@ def distance(left: Array, right: Array) -> Floats:
 
 
 def centre(block: Block, values: Floats | None = None) -> Floats:
-    """Return a number or vector near each task's mean: the first answer, plus the mean difference to it.
+    """Return a number or vector near each task's mean: the first answer plus the mean difference to it.
 
-    Identical answers become exact zeros that way.
+    For identical answers, the result is exact.
 
     >>> centre(Block.of([[1.0, 0.1], [3.0, 0.1], [5.0, 0.1]]))
     array([3. , 0.1])
@@ -102,18 +102,18 @@ def centre(block: Block, values: Floats | None = None) -> Floats:
 
 @dataclass(frozen=True)
 class CentredVectors:
-    """The vectors of a block as they are compared, relative to their task's centre."""
+    """The vectors of a block for comparisons, relative to their task's centre."""
 
     vectors: Floats
 
     @classmethod
     def of(cls, block: Block, vectors: Floats) -> Self:
-        """Subtract the centre of its task from each vector."""
+        """Subtract the task's centre from each vector."""
         return cls(vectors - block.to_answers(centre(block, vectors)))
 
 
 def peer_distances(block: Block, weights: Floats, values: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return, per answer, the weighted distance to the other answers of its task, and their weight.
+    """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
     The values are numbers or vectors, which should be centred; by default the labels.
 

@@ -1,11 +1,11 @@
-"""The distance 1 - GLEU between texts (Wu et al. 2016, "Google's neural machine translation system", section 4).
+"""Text distance 1 - GLEU (Wu et al. 2016, "Google's neural machine translation system", section 4).
 
-All sequences of one to four tokens of a text are counted together. GLEU is the number of sequences that two texts
-share (the smaller of their counts, added up) over the number that the longer text has: the smaller of precision and
-recall. With one reference it is symmetric, and for texts that are not empty it is nltk's ``sentence_gleu``. Two
-empty texts are equal, and one empty text is as far as can be from all others.
+All n-grams of one to four tokens of a text are counted together. GLEU is the number of n-grams shared by two texts (the
+sum of the smaller counts) divided by their number in the longer text: the minimum of precision and recall. It is
+symmetric, and for nonempty texts equal to nltk's ``sentence_gleu`` with one reference. Two empty texts are equal, and
+an empty text has the maximum distance to all others.
 
-A short text has few sequences, so that one other word moves it far; a synonym counts as much as nonsense does.
+Short texts have few n-grams, so a single different word increases the distance a lot. Synonyms count as errors.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-LONGEST = 4  # tokens in a sequence
+LONGEST = 4  # maximum number of tokens in an n-gram
 _LARGEST_CODE = 1 << 60
 
 
 def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
-    """Yield, for each length, the codes of all sequences, text after text, how many a text has, and a bound on codes.
+    """Yield for each n the codes of all n-grams, text by text, their number per text, and an upper bound on codes.
 
-    A sequence is a number whose digits are its tokens; where numbers would become too large, those that occur are
-    numbered anew.
+    An n-gram is a number whose digits are token codes. Before numbers become too large, the occurring ones are
+    renumbered.
     """
     base = max(tokens.n_codes, 1)
     codes, bound = tokens.codes, base
-    left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(codes))  # tokens to the text's end
+    left = np.repeat(np.cumsum(tokens.lengths), tokens.lengths) - np.arange(len(codes))  # tokens to the end of the text
     for length in range(1, LONGEST + 1):
         if length > 1:
             if bound > _LARGEST_CODE // base:
@@ -46,7 +46,7 @@ def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
 
 
 def pack(texts: Iterable[list[str]]) -> Bags:
-    """Turn texts, given by their tokens, into counts of sequences of one to four tokens."""
+    """Convert tokenised texts to counts of n-grams of one to four tokens."""
     tokens = number(texts)
     parts, totals = [], np.zeros(len(tokens.lengths), np.int64)
     for codes, lengths, bound in sequences(tokens):
@@ -60,7 +60,7 @@ def pack(texts: Iterable[list[str]]) -> Bags:
 
 
 def distance(bags: Bags, i: Places, j: Places) -> Floats:
-    """Compute distances of texts i[k] and j[k], for all k at once.
+    """Compute distances between texts i[k] and j[k], for all k.
 
     >>> texts = pack([text.split() for text in ("the cat sat", "the cat sat on the mat", "a dog", "", "")])
     >>> distance(texts, np.array([0, 1, 1, 1, 3]), np.array([1, 1, 2, 3, 4])).round(3)

@@ -1,7 +1,7 @@
-"""Hamming distance: 1 where two labels differ, 0 where they agree.
+"""Hamming distance: 1 if two labels differ, 0 if they are equal.
 
-A worker's distance to the peers of a task needs no pairs: if the task's answers weigh W and those with the
-same label weigh C, the distance to the peers is W - C. So the sums are linear in the number of answers.
+A worker's distance to the peers of a task needs no pairs. If the answers to the task have weight W and the answers with
+the same label have weight C, the distance is W - C, so sums take linear time.
 """
 
 from typing import Any
@@ -11,11 +11,11 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
 from allalike._core.late import sparse
 
-_PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # nanoseconds, about: for a pair of answers, an entry, and a step to it
+_PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # approximate nanoseconds per pair of answers, entry and product step
 
 
 def distance(left: Array, right: Array) -> Floats:
-    """Compare labels pair by pair.
+    """Compute distances between pairs of labels.
 
     >>> distance(np.array([0, 1]), np.array([0, 2]))
     array([0., 1.])
@@ -24,9 +24,9 @@ def distance(left: Array, right: Array) -> Floats:
 
 
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
-    """Return, per answer, the weighted distance to the other answers of its task, and their weight.
+    """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
-    The block needs its `LabelGroups` of labels.
+    The block needs its `LabelGroups`.
 
     >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])
@@ -42,17 +42,17 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def is_crowded(block: Block) -> bool:
-    """Return whether so many of the workers answered each task that products of matrices are faster than pairs."""
+    """Return whether tasks have so many answers that matrix products are faster than pairs."""
     columns = block.n_tasks + len(block[LabelGroups])
     pairs = np.square(block.sizes, dtype=np.float64).sum()
     return bool(_PAIR * pairs > (_ENTRY + _PRODUCT * columns) * block.n_workers**2)
 
 
 def pair_sums(block: Block, rows: slice | None = None) -> dict[str, Any]:
-    """Sum, per pair of workers, the distance and the number of common tasks, as matrices, sparse unless crowded.
+    """Sum the distances and count the common tasks per pair of workers, as sparse matrices unless crowded.
 
-    Where rows mark who answered which task, their products count common tasks; where they mark who said what, those
-    with the same label. In a crowded block such counts are exact in single precision.
+    Products of indicator matrices count common tasks (worker by task) and equal answers (worker by task and label). In
+    a crowded block these counts are exact in single precision.
 
     >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 0, 1], [0, 1, 1], [1, 1, 1]])

@@ -1,10 +1,10 @@
-"""Jaccard distance of sets: the share of all their elements that is in one of them only.
+"""Jaccard distance between sets: the share of their union that belongs to only one of them.
 
     d(A, B) = 1 - |A and B| / |A or B|,   and 0 if both are empty (Jaccard 1901).
 
-It is a metric. Many sets are kept row after row: the numbers of their elements in one array, in order, and where each
-row begins in another. The elements that two rows share are then counted by one pass over both, in compiled code. The
-distance knows nothing of likeness between elements: ``{"cat"}`` is as far from ``{"cats"}`` as from ``{"sea"}``.
+It is a metric. Sets are stored as rows of a sparse structure: sorted element numbers in one array, and the start of
+each row in another. Compiled code counts the common elements of two rows in one pass. Similarity of elements is
+ignored: ``{"cat"}`` is as distant from ``{"cats"}`` as from ``{"sea"}``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Places = npt.NDArray[np.int64]
 
-_ELEMENTS_PER_CHUNK = 1 << 22  # elements that are compared together
+_ELEMENTS_PER_CHUNK = 1 << 22  # elements compared at a time
 
 
 class Sets(NamedTuple):
-    """Many sets: set k has the elements numbered ``codes[first[k]:first[k + 1]]``, in order."""
+    """Many sets: set k has the sorted element numbers ``codes[first[k]:first[k + 1]]``."""
 
     first: Places
     codes: Places
@@ -36,7 +36,7 @@ class Sets(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[Hashable]]) -> Sets:
-    """Number the elements in their order, and put all sets in one array."""
+    """Number the elements in sorted order, and put all sets into one array."""
     elements = sorted({element for label in labels for element in label})  # type: ignore[type-var]
     place = {element: code for code, element in enumerate(elements)}
     codes = np.array([place[element] for label in labels for element in label], np.int64)
@@ -45,7 +45,7 @@ def pack(labels: Sequence[Sequence[Hashable]]) -> Sets:
 
 
 def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np.intp]) -> Floats:
-    """Compute how far set i[k] of the first sets is from set j[k] of the others, for all k at once.
+    """Compute the distance between set i[k] of the first sets and set j[k] of the others, for all k.
 
     >>> sets = pack([("a", "b"), ("b", "c"), ()])
     >>> distance(sets, np.array([0, 0, 2]), sets, np.array([1, 2, 2]))
@@ -54,7 +54,7 @@ def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np
     if len(left.elements) < len(right.elements):
         left, i, right, j = right, j, left, i
     codes = right.codes
-    if right is not left:  # elements that the others lack come behind theirs
+    if right is not left:  # elements missing in the other sets get the largest numbers
         known = [left.place.get(element, len(left.elements) + n) for n, element in enumerate(right.elements)]
         codes = np.array(known, np.int64)[codes]
     width = len(left.elements) + len(right.elements)
@@ -69,7 +69,7 @@ def distance(left: Sets, i: npt.NDArray[np.intp], right: Sets, j: npt.NDArray[np
 
 
 def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) -> Any:
-    """Return these sets as a sparse matrix of zeros and ones, one row for each."""
+    """Return these sets as a sparse matrix of zeros and ones, one row per set."""
     _, place = ranges(first[rows], first[rows + 1])
     ends = np.concatenate([[0], np.cumsum(first[rows + 1] - first[rows])])
     matrix = sparse.csr_array((np.ones(len(place), np.int8), codes[place], ends), shape=(len(rows), width))
@@ -78,7 +78,7 @@ def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) 
 
 
 def chunks(sizes: npt.NDArray[np.integer[Any]], most: int) -> Iterator[slice]:
-    """Cut a list into slices whose sizes add up to about so many."""
+    """Split a list into slices whose sizes sum to about ``most``."""
     group = np.cumsum(sizes) // most
     bounds = np.flatnonzero(np.diff(group, prepend=group[:1])).tolist()
     for begin, end in zip([0, *bounds], [*bounds, len(sizes)], strict=True):
@@ -86,7 +86,7 @@ def chunks(sizes: npt.NDArray[np.integer[Any]], most: int) -> Iterator[slice]:
 
 
 def ranges(begin: npt.NDArray[np.integer[Any]], end: npt.NDArray[np.integer[Any]]) -> tuple[Places, Places]:
-    """List the whole numbers of many ranges, range after range: to which range each belongs, and the number.
+    """List the integers of many ranges: the index of the range and the integer.
 
     >>> ranges(np.array([5, 0, 2]), np.array([7, 0, 3]))
     (array([0, 0, 2]), array([5, 6, 2]))

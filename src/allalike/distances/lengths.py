@@ -1,13 +1,13 @@
-"""Jaccard distance of unions of intervals, by length: how much of what they cover only one of them covers.
+"""Jaccard distance between unions of intervals: the share of the covered length that only one of them covers.
 
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty.
 
-Intervals are half-open: from their start up to their end, without it. It is the distance of sets with lengths in place
-of counts, and a metric as well. Two spans that just miss each other are as far found as can be.
+Intervals are half-open: they include their start and exclude their end. It is the Jaccard distance with lengths instead
+of counts, and also a metric. Intervals that barely miss each other have the maximum distance.
 
-An interval of A meets those intervals of B that end after it starts and start before it ends. These are neighbours,
-and two searches among the boundaries of B find the first and the last; so two unions of p and q intervals need at most
-p + q overlaps.
+An interval of A overlaps those intervals of B that end after it starts and start before it ends. They are contiguous,
+and two binary searches in the boundaries of B find the first and the last of them. So two unions of p and q intervals
+have at most p + q overlaps.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Floats
 
-_INTERVALS_PER_CHUNK = 1 << 20  # intervals that are compared together
+_INTERVALS_PER_CHUNK = 1 << 20  # intervals compared at a time
 
 
 class Unions(NamedTuple):
-    """Many unions: union k has the intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``, in order and found."""
+    """Many unions: union k has the sorted intervals ``begin[first[k]:first[k + 1]]`` to ``end[...]``."""
 
     first: npt.NDArray[np.int64]
     begin: Floats
     end: Floats
 
     def take(self, rows: npt.NDArray[np.intp]) -> Unions:
-        """Return these unions only."""
+        """Return only these unions."""
         _, place = ranges(self.first[rows], self.first[rows + 1])
         sizes = self.first[rows + 1] - self.first[rows]
         return Unions(np.concatenate([[0], np.cumsum(sizes)]), self.begin[place], self.end[place])
@@ -49,7 +49,7 @@ def pack(labels: Sequence[Sequence[tuple[float, float]]]) -> Unions:
 
 
 def distance(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArray[np.intp]) -> Floats:
-    """Compute how far union i[k] of the first unions is from union j[k] of the others, for all k at once.
+    """Compute the distance between union i[k] of the first unions and union j[k] of the others, for all k.
 
     >>> unions = pack([((0, 4),), ((1, 2), (3, 7)), ()])
     >>> distance(unions, np.array([0, 0, 2]), unions, np.array([1, 2, 2]))
@@ -73,15 +73,15 @@ def _lengths(unions: Unions) -> Floats:
 
 
 def _shared(left: Unions, i: npt.NDArray[np.intp], right: Unions, j: npt.NDArray[np.intp]) -> Floats:
-    """Return the length that both unions of each pair cover."""
+    """Return the length covered by both unions of each pair."""
     values = np.unique(np.concatenate([right.begin, right.end]))
     row = np.repeat(np.arange(len(right.first) - 1), np.diff(right.first)) * (len(values) + 1)
     pair, own = ranges(left.first[i], left.first[i + 1])
     wanted = j[pair] * (len(values) + 1)
     until = np.searchsorted(values, left.begin, side="right")[own] + wanted
     before = np.searchsorted(values, left.end, side="left")[own] + wanted
-    first = np.searchsorted(row + np.searchsorted(values, right.end), until)  # the first that ends after it starts
-    last = np.searchsorted(row + np.searchsorted(values, right.begin), before)  # the first that starts too late
+    first = np.searchsorted(row + np.searchsorted(values, right.end), until)  # first interval that ends after the start
+    last = np.searchsorted(row + np.searchsorted(values, right.begin), before)  # first interval that starts too late
     which, met = ranges(first, last)
     own, pair = own[which], pair[which]
     overlap = np.minimum(left.end[own], right.end[met]) - np.maximum(left.begin[own], right.begin[met])

@@ -1,18 +1,18 @@
-"""Distances of collections of objects, such as the boxes of a picture, by the best matching of their objects.
+"""Distances between collections of objects, such as the boxes of a picture, by optimal matching.
 
     M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class
     f1:       d = 1 - 2 M / (|A| + |B|)
     jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M)
     count:    d = ||A| - |B|| / max(|A|, |B|)
 
-Here s is how similar two objects are, from 0 to 1. Each distance lies between 0 and 1; it is 0 between two empty
-collections, and 1 between an empty one and any other. ``f1`` is 1 minus the panoptic quality (Kirillov et al. 2019)
-where objects only match if they share more than half. ``jaccard`` is the transform of Steinhaus of the cost of turning
-A into B, where to leave an object out costs 1 and to replace one costs 2 (1 - s); it is a metric if s is one minus a
-metric, which the intersection over the union is, and a cut is not. ``f1`` is none: {a}, {a, b}, {b}.
+Here s is the similarity of two objects, from 0 to 1. All distances are between 0 and 1: 0 for two empty collections,
+and 1 for an empty and a nonempty one. If objects match only above a similarity of one half, ``f1`` is 1 minus the
+panoptic quality (Kirillov et al. 2019). ``jaccard`` is the Steinhaus transform of an edit cost from A to B: deletion
+costs 1 and replacement 2 (1 - s). It is a metric if 1 - s is a metric, as for intersection over union without a
+threshold. ``f1`` is not a metric: consider {a}, {a, b}, {b}.
 
-Few objects have more than one partner. An edge whose ends have no other edge is matched at once. What is left goes to
-`scipy.sparse.csgraph.min_weight_full_bipartite_matching`, several pairs of collections at a time.
+Most objects have at most one partner. Edges that share no end with other edges are matched directly. The remaining ones
+are passed to `scipy.sparse.csgraph.min_weight_full_bipartite_matching`, for several pairs of collections at a time.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from allalike._core.masks import Mask
 
 Places = npt.NDArray[np.int64]
-_BYTES_PER_MEETING = 120  # of two objects: their places, shapes and similarity
-_EDGES_AT_ONCE = 1 << 10  # matched together, of as many pairs of collections as have them
-_MAX_SPARE_PORTS = 1 << 20  # so many places may stay empty before ends are numbered anew
+_BYTES_PER_MEETING = 120  # per pair of objects: indices, shapes and similarity
+_EDGES_AT_ONCE = 1 << 10  # edges matched together, from several pairs of collections
+_MAX_SPARE_PORTS = 1 << 20  # maximum number of unused indices before ends are renumbered
 
 
 class Collections(NamedTuple):
-    """Many collections: collection k has the objects ``first[k]`` up to ``first[k + 1]``.
+    """Many collections: collection k has the objects ``first[k]`` to ``first[k + 1]``.
 
-    Of each object, ``geometry`` has a row of numbers, and ``kind`` the number of its class among ``classes``.
+    For each object, ``geometry`` has a row of numbers, and ``kind`` the index of its class in ``classes``.
     """
 
     first: Places
@@ -57,17 +57,17 @@ class Collections(NamedTuple):
         return np.diff(self.first)
 
     def kinds_among(self, classes: list[Any]) -> Places:
-        """Return the class of each object as a number among others; classes that these lack come behind them."""
+        """Return the class indices of objects in another list; missing classes get the largest indices."""
         place = {name: code for code, name in enumerate(classes)}
         codes = [place.get(name, len(classes) + code) for code, name in enumerate(self.classes)]
         return np.array(codes, np.int64)[self.kind]
 
 
 class Members(NamedTuple):
-    """Objects that may be compared: those of different answers to the same task.
+    """Objects in different answers to the same tasks.
 
-    Of each object, ``geometry`` has a row, and ``kind``, ``answer`` and ``task`` are the numbers of its class, of the
-    answer to which it belongs, and of its task.
+    For each object, ``geometry`` has a row of numbers. ``kind``, ``answer`` and ``task`` are the indices of its class,
+    its answer and its task.
     """
 
     geometry: Floats
@@ -81,7 +81,7 @@ class Members(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Pairs of objects, by their places among `Members`, and how similar they are; each pair once."""
+    """Pairs of objects as indices into `Members`, each pair once, and their similarities."""
 
     left: Places
     right: Places
@@ -93,7 +93,7 @@ class Edges(NamedTuple):
 
 
 def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collections:
-    """Pack collections into one array; an object is a tuple of so many numbers, and its class."""
+    """Pack collections into arrays; an object is a tuple of ``width`` numbers and its class."""
     things = list(chain.from_iterable(labels))
     columns = [np.fromiter(map(itemgetter(place), things), np.float64, len(things)) for place in range(width)]
     given = list(map(itemgetter(width), things))
@@ -108,9 +108,9 @@ def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collec
 
 
 def sweep(low: Floats, high: Floats, cell: Places) -> tuple[Places, Places]:
-    """Return all pairs of things in the same cell whose ranges from low to high meet, each once.
+    """Return all distinct pairs of objects in the same cell with overlapping ranges from low to high.
 
-    Things are put in order of their lower ends; those that begin before a thing ends follow it.
+    Objects are sorted by their lower ends, so the overlapping ones follow.
 
     >>> left, right = sweep(np.array([0.0, 2.0, 1.0, 0.0]), np.array([1.0, 3.0, 2.0, 9.0]), np.array([0, 0, 0, 1]))
     >>> left, right
@@ -125,18 +125,18 @@ def sweep(low: Floats, high: Floats, cell: Places) -> tuple[Places, Places]:
     last = np.maximum(last, begin)
     check_memory(
         _BYTES_PER_MEETING * float((last - begin).sum()),
-        f"Comparing objects that may be the same, up to {int(np.bincount(cell).max(initial=0)):,} of a task,",
-        "Give fewer answers of each task, or split large pictures and texts into several tasks.",
+        f"Comparing similar objects, up to {int(np.bincount(cell).max(initial=0)):,} per task,",
+        "Use fewer answers per task, or split large pictures and texts into several tasks.",
     )
     left, right = ranges(begin, last)
     return order[left], order[right]
 
 
 def match(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs: int) -> Floats:
-    """Return M of each pair of collections.
+    """Return M for each pair of collections.
 
-    ``pair`` says to which pair of collections an edge belongs, ``left`` and ``right`` number its ends, so that an
-    object has another number in each pair of collections.
+    ``pair`` is the index of an edge's pair of collections. ``left`` and ``right`` number its ends; an object has
+    different numbers in different pairs.
 
     >>> pair, left, right = np.array([0, 0, 0, 2]), np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2])
     >>> match(pair, left, right, np.array([0.75, 0.5, 0.5, 0.25]), 3)
@@ -154,8 +154,8 @@ def match(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs
         edges = rest[bounds[part.start] : bounds[part.stop]]
         row, column = (np.unique(ends[edges], return_inverse=True)[1] for ends in (left, right))
         height, width = int(row.max()) + 1, int(column.max()) + 1
-        single = np.arange(height)  # whoever is on the left may stay alone, which counts nothing
-        gain = np.concatenate([1 + similarity[edges], np.ones(height)])  # 1 for everyone: an edge of 0 would be none
+        single = np.arange(height)  # leaves the left object unmatched, with no gain
+        gain = np.concatenate([1 + similarity[edges], np.ones(height)])  # plus 1, because zeros are not edges
         ends = np.concatenate([row, single]), np.concatenate([column, width + single])
         graph = sparse.csr_array((gain, ends), shape=(height, width + height))
         home = np.zeros(height, np.int64)
@@ -166,7 +166,7 @@ def match(pair: Places, left: Places, right: Places, similarity: Floats, n_pairs
 
 
 def _compact(ends: Places) -> Places:
-    """Number ends anew where their numbers are much larger than there are ends."""
+    """Renumber ends if their numbers are much larger than their count."""
     if not len(ends) or int(ends.max()) < 8 * len(ends) + _MAX_SPARE_PORTS:
         return ends
     return np.unique(ends, return_inverse=True)[1]
@@ -190,11 +190,11 @@ DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "
 
 
 def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
-    """Return the Hausdorff distance, that at 95 %, and the mean surface distance of two masks of one size.
+    """Return the Hausdorff distance, its 95th percentile version, and the mean surface distance of two masks.
 
-    They are the maximum, the 95th percentile and the mean of the distances of border pixels to the nearest of the other
-    border, both ways, in pixels or in the millimetres of a volume (Huttenlocher et al. 1993; Heimann et al. 2009). Two
-    empty masks are 0 apart; an empty one and another are NaN apart.
+    They are the maximum, the 95th percentile and the mean of distances from border pixels to the nearest border pixel
+    of the other mask, in both directions. The unit is pixels, or millimetres for volumes (Huttenlocher et al. 1993;
+    Heimann et al. 2009). The distance of two empty masks is 0; if only one is empty, it is NaN.
 
     >>> from allalike._core.masks import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)
@@ -213,7 +213,7 @@ def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
 
 
 def _border(mask: Mask) -> Floats:
-    """Return the places of all pixels that have an off pixel beside them, or the edge of the picture."""
+    """Return the coordinates of all pixels adjacent to an off pixel or to the edge of the picture."""
     from scipy import ndimage
 
     whole = mask.shown()

@@ -1,8 +1,8 @@
-"""Points that are near each other, by a k-d tree.
+"""Search for nearby points by a k-d tree.
 
-Points of different cells, such as pictures, are never near: each cell gets a place of its own on one more axis, farther
-from the next than any two points that are looked for. Within a cell that axis changes nothing, and one tree does for
-all.
+Points of different cells, such as pictures, are never near each other. Each cell has its own coordinate on an
+additional axis, with gaps larger than any radius of interest. Within a cell this axis has no effect, so a single tree
+suffices.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.distances.matching import Places
 
-_NEIGHBOURS = 8  # of each point that are looked at
-_SHARE_DOUBLED = 0.01  # of the points that a worker may set twice on the same thing
+_NEIGHBOURS = 8  # neighbours considered per point
+_SHARE_DOUBLED = 0.01  # share of points that a worker may mark twice
 
 
 def find_near(points: Floats, cell: Places, radius: float) -> tuple[Places, Places]:
-    """Return all pairs of points of the same cell that are at most so far apart, up to rounding, each once.
+    """Return all distinct pairs of points in the same cell within the radius, up to rounding.
 
     >>> find_near(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]), np.array([0, 0, 1]), 5.0)
     (array([0]), array([1]))
@@ -37,10 +37,10 @@ def find_near(points: Floats, cell: Places, radius: float) -> tuple[Places, Plac
 
 
 def suggest_radius(points: Floats, answer: Places) -> float | None:
-    """Suggest how far apart two points on the same thing may be; None where nothing speaks for a number.
+    """Suggest the largest distance of two points on the same object; None without evidence.
 
-    A worker does not mark the same thing twice. So the radius is the smallest distance at which the pairs of points of
-    one answer that are closer reach one percent of all points, in two digits.
+    Workers do not mark the same object twice. So the radius is the distance at which pairs of closer points in the same
+    answer reach one percent of all points, rounded to two digits.
 
     >>> suggest_radius(np.array([[0.0], [7.0], [20.0]]), np.array([0, 0, 0]))
     7.0

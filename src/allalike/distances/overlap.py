@@ -1,9 +1,9 @@
 """Jaccard and Dice distance between masks, 64 pixels at a time.
 
-With the areas a and b and the common area c of two masks, Jaccard distance is 1 - c / (a + b - c) and Dice distance
-1 - 2c / (a + b) (Jaccard 1912, Dice 1945); two empty masks are 0 apart. Jaccard's is a metric, Dice's is not. Both
-need one count per pair: the bits that two masks have in common. The masks of a task are laid over each other; where
-all of them agree nothing needs comparing, and what is left is compared in pieces that stay in the cache.
+With the areas a and b of two masks, and the area c of their intersection, the Jaccard distance is 1 - c / (a + b - c)
+and the Dice distance is 1 - 2c / (a + b) (Jaccard 1912, Dice 1945). The distance of two empty masks is 0. Only Jaccard
+is a metric. Both need one count per pair: the common bits of two masks. The masks of a task are stacked. Bytes on which
+all of them agree are skipped, and the rest is compared in pieces that fit into the cache.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 Counts = npt.NDArray[np.int64]
 
-_WORDS_AT_ONCE = 1 << 18  # of all masks together
-_MAX_DISPUTED_SHARE = 0.8  # where more than this share of words is disputed, picking them out costs more than it saves
+_WORDS_AT_ONCE = 1 << 18  # words of all masks together
+_MAX_DISPUTED_SHARE = 0.8  # above this share of disputed words, selecting them does not pay off
 
 
 def jaccard(left: Counts, right: Counts, common: Counts) -> Floats:
-    """Return the Jaccard distance, given the areas of masks pair by pair and the areas they have in common.
+    """Return the Jaccard distance, given the areas of pairs of masks and of their intersections.
 
     >>> jaccard(np.array([4, 0]), np.array([4, 0]), np.array([2, 0]))
     array([0.66666667, 0.        ])
@@ -37,7 +37,7 @@ def jaccard(left: Counts, right: Counts, common: Counts) -> Floats:
 
 
 def dice(left: Counts, right: Counts, common: Counts) -> Floats:
-    """Return the Dice distance, given the areas of masks pair by pair and the areas they have in common.
+    """Return the Dice distance, given the areas of pairs of masks and of their intersections.
 
     >>> dice(np.array([4, 0]), np.array([4, 0]), np.array([2, 0]))
     array([0.5, 0. ])
@@ -47,7 +47,7 @@ def dice(left: Counts, right: Counts, common: Counts) -> Floats:
 
 
 def common_area(left: Mask, right: Mask) -> int:
-    """Count the pixels that are on in both masks, within the box in which both have any."""
+    """Count the pixels that are on in both masks, within the intersection of their bounding boxes."""
     top, bottom, begin, end = left.box
     other_top, other_bottom, other_begin, other_end = right.box
     rows = max(top, other_top), min(bottom, other_bottom)
@@ -60,7 +60,7 @@ def common_area(left: Mask, right: Mask) -> int:
 
 
 def common_areas(masks: Sequence[Mask]) -> Counts:
-    """Count, for all pairs of masks of one picture, the pixels that are on in both.
+    """Count the pixels that are on in both masks, for all pairs of masks of one picture.
 
     >>> common_areas([Mask.of(np.eye(4, dtype=np.bool_)), Mask.of(np.ones((4, 4), np.bool_))])
     array([[ 4,  4],
@@ -83,7 +83,7 @@ def common_areas(masks: Sequence[Mask]) -> Counts:
 
 
 def _words(rows: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """View rows of bytes as rows of 64-bit words, filled up with zeros."""
+    """View rows of bytes as rows of 64-bit words, padded with zeros."""
     n, size = rows.shape
     if size % 8:
         filled = np.zeros((n, size + 8 - size % 8), np.uint8)

@@ -1,9 +1,9 @@
-"""Distance of spans by the positions that they cover.
+"""Distance between sets of tagged spans by covered positions.
 
     d(A, B) = 1 - |A and B| / |A or B|,   A, B: pairs of a position and a tag
 
-It is the Jaccard distance of sets. No position is looked at by itself: the spans of an answer that have the same tag
-and meet are joined, and then what two answers share is the sum of what two of their spans share.
+It is the Jaccard distance of sets. Positions are not enumerated: overlapping spans of an answer with the same tag are
+merged, and the intersection of two answers is the sum of the overlaps of their spans.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from allalike.distances.matching import Members, Places, sweep
 
 
 def join_spans(members: Members) -> Members:
-    """Join the spans of an answer that have the same tag and meet; their numbers are start and end.
+    """Merge overlapping spans of an answer with the same tag; geometry is start and end.
 
     >>> geometry = np.array([[0.0, 4.0], [2.0, 3.0], [3.0, 8.0], [9.0, 10.0]])
     >>> join_spans(Members(geometry, np.zeros(4, int), np.zeros(4, int), np.zeros(4, int))).geometry
@@ -27,7 +27,7 @@ def join_spans(members: Members) -> Members:
     start, end, kind, answer = start[order], end[order], members.kind[order], members.answer[order]
     cell = np.cumsum((np.diff(kind, prepend=-1) != 0) | (np.diff(answer, prepend=-1) != 0))
     values, rank = np.unique(end, return_inverse=True)
-    reached = np.maximum.accumulate(cell * len(values) + rank)  # how far the spans before this one in its cell reach
+    reached = np.maximum.accumulate(cell * len(values) + rank)  # end of the previous spans in the cell
     begins = np.ones(len(order), np.bool_)
     begins[1:] = (cell[1:] != cell[:-1]) | (start[1:] > values[reached[:-1] - cell[:-1] * len(values)])
     first = np.flatnonzero(begins)
@@ -37,7 +37,7 @@ def join_spans(members: Members) -> Members:
 
 
 def measure_positions(members: Members, left: Places, right: Places) -> Floats:
-    """Compute how far answer left[k] is from answer right[k]; both are in order, left before right.
+    """Compute the distance between answers left[k] and right[k]; pairs are sorted, with left before right.
 
     >>> geometry, tag = np.array([[0.0, 4.0], [2.0, 5.0]]), np.zeros(2, int)
     >>> measure_positions(Members(geometry, tag, np.arange(2), tag), np.array([0]), np.array([1]))

@@ -1,11 +1,10 @@
-"""Texts as bags of tokens, and the Jaccard distance of their sets: 1 - |A and B| / |A or B|; two empty texts are equal.
+"""Bags of tokens, and the Jaccard distance of token sets: 1 - |A and B| / |A or B|; two empty texts are equal.
 
-Texts are kept as one sparse matrix of counts with a row per text and a column per token (or per n-gram, see
-`allalike.distances.gleu`). What two texts share is the sum of the smaller of their counts, and scipy takes these
-minima for many pairs of rows at once by merging sorted rows; pairs are taken a few at a time, so that memory stays
-bounded whatever their number.
+Texts are rows of a sparse matrix of counts with a column per token (or per n-gram, see `allalike.distances.gleu`). The
+intersection of two texts is the sum of their smaller counts. scipy computes these minima for many pairs of rows by
+merging sorted rows. Pairs are processed in chunks to limit memory.
 
-The distance knows no order and no repetition: "dog bites man" and "man bites dog" are the same to it.
+The distance ignores order and repetition: "dog bites man" and "man bites dog" are equal.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 
 def split_spaces(text: str) -> list[str]:
-    """Split a text at every single space; two spaces in a row have an empty token between them.
+    """Split a text at every single space; consecutive spaces enclose an empty token.
 
     >>> split_spaces("the cat's mat."), split_spaces("a  b"), split_spaces("")
     (['the', "cat's", 'mat.'], ['a', '', 'b'], [])
@@ -43,7 +42,7 @@ def split_spaces(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks; white space only separates.
+    """Split a text into words and punctuation marks; whitespace is discarded.
 
     >>> split_words("the cat's  mat."), split_words("")
     (['the', 'cat', "'", 's', 'mat', '.'], [])
@@ -53,7 +52,7 @@ def split_words(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class TokenCodes:
-    """The tokens of many texts, text after text, as numbers below ``n_codes``, and how many each text has."""
+    """The tokens of many texts as numbers below ``n_codes``, and their number per text."""
 
     codes: Ints
     lengths: Ints
@@ -62,14 +61,14 @@ class TokenCodes:
 
 @dataclass(frozen=True)
 class Bags:
-    """Texts as rows of a sparse matrix of counts, and what the counts of each text add up to."""
+    """Texts as rows of a sparse matrix of counts, and the total count of each text."""
 
     counts: Any
     totals: Ints
 
 
 def number(texts: Iterable[list[str]]) -> TokenCodes:
-    """Number the tokens of many texts in the order in which they first occur.
+    """Number the tokens of many texts in the order of first occurrence.
 
     >>> found = number([["a", "b", "a"], [], ["b", "c"]])
     >>> found.codes, found.lengths, found.n_codes
@@ -88,7 +87,7 @@ def number(texts: Iterable[list[str]]) -> TokenCodes:
 
 
 def pack(texts: Iterable[list[str]]) -> Bags:
-    """Turn texts, given by their tokens, into sets of tokens."""
+    """Convert tokenised texts to sets of tokens."""
     tokens = number(texts)
     ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
     shape = len(tokens.lengths), max(tokens.n_codes, 1)
@@ -99,8 +98,8 @@ def pack(texts: Iterable[list[str]]) -> Bags:
 
 
 def shared(bags: Bags, i: Places, j: Places) -> Ints:
-    """Sum the smaller of the counts of texts i[k] and j[k], for all k."""
-    entries = np.diff(bags.counts.indptr) + 1  # empty texts take some room too
+    """Sum the smaller counts of texts i[k] and j[k], for all k."""
+    entries = np.diff(bags.counts.indptr) + 1  # empty texts also need memory
     done = np.cumsum(entries[i] + entries[j])
     marks = np.arange(_ENTRIES_AT_ONCE, done[-1] if len(done) else 0, _ENTRIES_AT_ONCE)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(done, marks), [len(i)]]))
@@ -112,7 +111,7 @@ def shared(bags: Bags, i: Places, j: Places) -> Ints:
 
 
 def distance(bags: Bags, i: Places, j: Places) -> Floats:
-    """Compute distances of texts i[k] and j[k], for all k at once.
+    """Compute distances between texts i[k] and j[k], for all k.
 
     >>> texts = pack([["dog", "bites", "man"], ["man", "bites", "dog"], ["man", "sleeps"], [], []])
     >>> distance(texts, np.array([0, 0, 0, 3]), np.array([1, 2, 3, 4]))

@@ -1,7 +1,7 @@
-"""Ways from the root of a tree: how much of two ways is not common.
+"""Tree paths, and the distance between nodes by the shared part of their paths.
 
-Wu and Palmer (1994) call two concepts as similar as 2 c / (a + b), with a and b how deep they are and c how deep their
-last common ancestor is. As a node's way is the set of its ancestors and itself, that is the index of Dice of two sets.
+The similarity of two concepts with depths a and b, whose last common ancestor has depth c, is 2 c / (a + b) (Wu and
+Palmer 1994). A node's path is the set of its ancestors and itself, so this is the Dice coefficient of two sets.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class Ways(NamedTuple):
 
 
 def pack(ways: Sequence[Way]) -> Ways:
-    """Hash the nodes on each way; a node is known by its whole way, so that two of one name are two."""
+    """Hash the nodes on each path; a node is identified by its full path, so nodes of equal names may differ."""
     depth = np.array([len(way) for way in ways], np.int64)
     nodes = np.zeros((len(ways), int(depth.max(initial=0))), np.uint64)
     hashes = np.fromiter((each for way in ways for each in _hash_nodes(way)), np.uint64, int(depth.sum()))
-    nodes[np.arange(nodes.shape[1]) < depth[:, None]] = hashes | np.uint64(1)  # which is never 0
+    nodes[np.arange(nodes.shape[1]) < depth[:, None]] = hashes | np.uint64(1)  # never 0
     return Ways(list(ways), nodes, depth)
 
 
 def _hash_nodes(way: Way) -> Iterator[int]:
-    """Hash each beginning of a way as `hash_objects` does, going on from the one before."""
+    """Hash each prefix of a path like `hash_objects`, incrementally."""
     digest = blake2b(b"(", digest_size=8)
     for place, name in enumerate(way):
         digest.update((", " * (place > 0) + repr(name)).encode(errors="surrogatepass"))
@@ -48,7 +48,7 @@ def _hash_nodes(way: Way) -> Iterator[int]:
 
 
 def distance(left: Ways, i: Array, right: Ways, j: Array) -> Floats:
-    """Compute how far way i[k] of the first is from way j[k] of the others, for all k at once.
+    """Compute the distance between path i[k] of the first and path j[k] of the others, for all k.
 
     >>> ways = pack([("a", "b", "c"), ("a", "b"), ("a", "d")])
     >>> distance(ways, np.array([0, 1]), ways, np.array([1, 2]))

@@ -1,4 +1,4 @@
-"""Rules: ways to turn the weighted labels of one task into one label; a domain names those that it has."""
+"""Aggregation rules: estimation of a task's label from its weighted answers."""
 
 from allalike.rules.base import Decision, Rule
 

@@ -1,4 +1,4 @@
-"""Rule: a way to turn the weighted labels of one task into one label."""
+"""The interface of aggregation rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decision:
-    """Per task: the label found, how sure it is, whether it was drawn among equals, and what else the rule found."""
+    """Per task: the label, its confidence and standard error, whether a tie was drawn, and further results."""
 
     label: Array
     confidence: Floats
@@ -25,13 +25,13 @@ class Decision:
     more: Mapping[str, Array] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Array]:
-        """Return all of it by name."""
+        """Return all results by name."""
         return {"label": self.label, "confidence": self.confidence, "error": self.error, "tied": self.tied, **self.more}
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A way to turn weighted labels into one: ``decide(block, weights, faults, ties)`` returns prepared labels."""
+    """An aggregation rule: ``decide(block, weights, faults, ties)`` returns prepared labels."""
 
     name: str
     decide: Callable[[Block, Floats, Floats, Ties], Decision]
@@ -41,22 +41,22 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """What the rule does, in a line."""
+        """A description of the rule in one line."""
         return (self.decide.__doc__ or "").splitlines()[0]
 
 
 def find_rule(rules: Sequence[Rule], chosen: str | Rule) -> Rule:
-    """Return the rule that is chosen, by its name or as it is."""
+    """Return the rule with this name, or a custom rule unchanged."""
     return next(rule for rule in rules if rule.name == chosen) if isinstance(chosen, str) else chosen
 
 
 def unknown(n_tasks: int) -> Floats:
-    """Return NaN for each task: what a rule cannot say."""
+    """Return NaN for each task."""
     return np.full(n_tasks, np.nan)
 
 
 def split_by_task(parts: Sequence[object], task: Array, n_tasks: int) -> npt.NDArray[np.object_]:
-    """Put what comes task after task into a tuple for each task.
+    """Group parts that are sorted by task into a tuple per task.
 
     >>> split_by_task(["a", "b", "c"], np.array([0, 2, 2]), 3)
     array([('a',), (), ('b', 'c')], dtype=object)

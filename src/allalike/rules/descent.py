@@ -1,8 +1,8 @@
-"""Descent: from the root of a tree down, as long as one branch holds more than half of those who came so far.
+"""Descent: aggregation of classes in a tree by majority, starting at the root.
 
-Workers may stop at different depths. Those who stopped early say nothing about what is below, but they count where the
-way on is not clear: a child is taken if more than half of the weight that stands at a node or below it stands at the
-child or below. At the root, where everyone is, the heaviest child is taken in any case.
+Workers may stop at different depths. Those who stop early give no information about lower levels, but they count in
+each majority. A child is chosen if its subtree contains more than half of the weight in its parent's subtree. At the
+top, the heaviest child is always chosen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from allalike.rules.mean import draw_largest
 
 @dataclass(frozen=True)
 class Branches:
-    """The nodes of the tree that the answers of a block pass, in groups of a task and a node."""
+    """The tree nodes on the paths of a block's answers, grouped by task and node."""
 
     answer: Array
     group: npt.NDArray[np.intp]
@@ -31,13 +31,13 @@ class Branches:
     ways: list[tuple[str, ...]]
 
     def name(self, groups: Array) -> npt.NDArray[np.object_]:
-        """Return the ways to the nodes of some groups."""
+        """Return the paths of nodes."""
         ends = zip(self.label[groups].tolist(), self.depth[groups].tolist(), strict=True)
         return np.fromiter((self.ways[label][: depth + 1] for label, depth in ends), object, len(groups))
 
 
 def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[np.uint64]) -> Branches:
-    """Number the pairs of task and node, given the ways that labels are places of, and the hashes of their nodes."""
+    """Number the pairs of task and node, given the paths of labels and the hashes of their nodes."""
     answer, depth = np.nonzero(nodes[block.label])
     task = block.task[answer]
     hashes, code = np.unique(nodes[block.label[answer], depth], return_inverse=True)
@@ -56,14 +56,14 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
 
 
 def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Go down the tree while one child holds more than half of the weight at its node and below.
+    """Descend the tree while one child contains more than half of the weight of its parent's subtree.
 
-    Confidence is the share of the weight at the node that was reached, or below it. The block needs its `Branches`.
+    Confidence is the share of weight in the subtree of the estimate. The block needs its `Branches`.
 
         next = the child c with sum_i w_i [x_i at c or below] > sum_i w_i [x_i at the node or below] / 2
 
-    It works where some workers are exact and others cautious: it goes as far as most would follow. It fails where
-    answers scatter over leaves of one branch: it stops above them, right but vague.
+    It works if some workers are more specific than others: the estimate is as specific as a majority supports. It fails
+    if answers scatter over the leaves of a branch: the estimate is then correct but general.
 
     >>> import allalike
     >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
@@ -85,7 +85,7 @@ def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
 
 
 def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return, per task, the heaviest group at the top, and whether it was drawn."""
+    """Return the heaviest top-level group per task, and whether it was drawn."""
     top = np.flatnonzero(branches.depth == 0)
     task = branches.task[top]
     hashes, score = branches.hashes[top], score[top]

@@ -1,23 +1,23 @@
-"""Fusion: the objects that enough of the weight has seen, each in the middle of its drawings.
+"""Fusion: estimates from groups of objects that exceed a quorum of weight.
 
-Objects of different answers that are the same thing form a group (`allalike.rules.grouping`). With weights w,
+Drawings of the same object form a group (`allalike.rules.grouping`). With weights w,
 
-    share(group) = weight of its members / weight of all who answered the task, also of those who saw nothing,
+        share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
 
-and a group is kept if its share exceeds the quorum; with exactly the quorum, up to a relative 1e-9, it is out, and
-nothing is drawn. The class of what is kept is that with the largest weight among the members, and where it is, is the
-middle of the members, as its domain defines it. Of each object it is told how sure it is (``confidence``, its share),
-how sure its class is (``class_confidence``, the weight of that class among the members), how far its drawings are from
-it (``spread``, the weighted mean of 1 - similarity), and how many saw it (``n_workers``). The confidence of a task is
-the mean over all its groups of the share that agrees with the decision on it.
+and a group is kept if its share exceeds the quorum. A share equal to the quorum, up to a relative 1e-9, is rejected
+without drawing. The class of an object is the one with the largest weight among its members. Its position is the middle
+of its members, which the domain defines. The results per object are its share (``confidence``), the share of its class
+among the members (``class_confidence``), the weighted mean of 1 - similarity to its drawings (``spread``), and the
+number of workers (``n_workers``). The confidence of a task is the mean, over all groups, of the share that agrees with
+the decision.
 
-**The quorum** can be chosen by the answers alone. What the others of a worker's task keep at a quorum is a guess of
-what they have seen; the quorum at which these guesses have the best F1, weighted by w, is taken:
+**The quorum** can be estimated from the answers. For each worker, the objects that the other workers keep at a quorum
+predict this worker's objects. The estimate is the quorum with the best F1 of these predictions, weighted by w:
 
     T_k(q) = groups of the task whose share among all but k exceeds q
     F(q)   = sum_k w_k 2 |T_k(q) and groups of k| / sum_k w_k (|T_k(q)| + |A_k|)
 
-Both are sums over tasks. Where many workers overlook things, it is below one half.
+Both are sums over tasks. If many workers miss objects, the quorum is below one half.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 QUORUMS = np.arange(5, 13) / 20  # 0.25 to 0.60
 _MIDDLE_QUORUM = 0.5
-OBJECTS = "objects"  # the name of what was found about each object of an estimated label
-NUMBERS = ("confidence", "class_confidence", "spread", "n_workers")  # what is told of each
+OBJECTS = "objects"  # key of the results per object of an estimated label
+NUMBERS = ("confidence", "class_confidence", "spread", "n_workers")  # these results
 
 
 @dataclass(frozen=True)
 class Fusing:
-    """How the objects of a block are fused."""
+    """Settings of fusion."""
 
     quorum: float
     middle: Callable[[Drawings, Ties], tuple[Floats, Array]]
@@ -51,12 +51,12 @@ class Fusing:
 
 
 def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Keep what more than the quorum has seen, each in the middle of its drawings.
+    """Keep objects that exceed the quorum, each in the middle of its drawings.
 
     The block needs its `GroupedObjects` and its `Fusing`.
 
-    It works where things stand apart and three or more workers look. It fails where things are so close that
-    drawings of two are taken for one, and of two workers it keeps either what both saw or what anyone saw.
+    It works if objects are well separated, and three or more workers answer each task. It fails if objects are so close
+    that drawings of different objects are merged. With two workers, it keeps either the intersection or the union.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 0, 4, 4]]), ("bob", 1, [[0, 0, 4, 6], [8, 8, 9, 9]]), ("eve", 1, [[0, 0, 4, 8]])]
@@ -74,9 +74,9 @@ def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 def put_together(
     block: Block, weight: Floats, kept: Array, kind: Array, share: Floats, drawn: Array, ties: Ties
 ) -> Decision:
-    """Make objects of the groups that are kept, given each group's class, and the share of those who saw it.
+    """Return a decision with the objects of the kept groups, given each group's class and share.
 
-    A label is a tuple of objects: tuples of their numbers and their class. Beside it are the `NUMBERS` of each.
+    A label is a tuple of objects, which are tuples of their numbers and their class. The `NUMBERS` are kept separately.
     """
     grouped, fusing = block[GroupedObjects], block[Fusing]
     place = np.cumsum(kept) - 1
@@ -109,14 +109,14 @@ def put_together(
 
 
 def _own_weights(grouped: GroupedObjects, weight: Floats) -> Floats:
-    """Return the weight of each object among those of its group; where all are 0, they count the same."""
+    """Return the weight of each object within its group; if all are 0, they are equal."""
     own = weight[grouped.answer]
     weightless = sum_by(grouped.group, own, len(grouped)) <= 0
     return np.where(weightless[grouped.group], 1.0, own)
 
 
 def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return each group's class with the largest weight, and whether it was drawn among equals."""
+    """Return the class with the largest weight in each group, and whether it was drawn among equals."""
     grouped = block[GroupedObjects]
     width = max(len(grouped.classes), 1)
     cells, place = np.unique(grouped.group * width + grouped.kind, return_inverse=True)
@@ -128,7 +128,7 @@ def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
 
 
 def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
-    """Sum, per worker and for each of `QUORUMS`, w 2 |T and groups of theirs| and w (|T| + |A|).
+    """Sum w 2 |T and own groups| and w (|T| + |A|) per worker for each of `QUORUMS`.
 
     The block needs its `GroupedObjects`.
     """
@@ -157,16 +157,16 @@ def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
 
 
 def _meetings(block: Block, count: Array) -> tuple[Array, Array]:
-    """Return all pairs of an answer and a group of its task; groups are numbered task after task."""
+    """Return all pairs of an answer and a group of its task; groups are sorted by task."""
     counts, first = block.to_answers(count), block.to_answers(np.cumsum(count) - count)
     answer = np.repeat(np.arange(len(counts)), counts)
     return answer, np.arange(len(answer)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
 
 
 def choose_quorum(hits: Floats, total: Floats) -> tuple[float, Floats]:
-    """Return the best of `QUORUMS` and the F1 of each, from sums over all workers.
+    """Return the best of `QUORUMS` and the F1 of each, given sums over all workers.
 
-    Of those that are equal up to a relative 1e-9, the nearest to one half is taken, and then the larger.
+    Ties up to a relative 1e-9 are resolved in favour of the quorum nearest to one half, then of the larger one.
 
     >>> choose_quorum(np.array([0.7, 0.7, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6]), np.ones(8))[0]
     0.45

@@ -1,20 +1,20 @@
 """Geometric median of vectors.
 
-The geometric median minimises the weighted sum of distances sum_j w_j |x_j - z|, not of their squares, so that less
-than half of the weight cannot carry it away. Weiszfeld (1937) finds it by repeated weighted means
+The geometric median minimises the weighted sum of distances sum_j w_j |x_j - z| instead of squared distances, so
+outliers with less than half of the weight cannot move it arbitrarily far. Weiszfeld (1937) computes it by repeated
+weighted means
 
     z' = sum_j (w_j / d_j) x_j / sum_j (w_j / d_j),   d_j = |x_j - z|,
 
-which is undefined where z meets an answer. The standard treatment (Vardi and Zhang 2000): let c be an answer, eta the
-weight of all answers equal to it and R = sum_{x_j != c} w_j (x_j - c) / |x_j - c| the pull of the others. If
-|R| <= eta, c is the median. Otherwise the others' step is taken, shortened by the factor 1 - eta / |R|.
+which are undefined if z equals an answer. The standard solution (Vardi and Zhang 2000) is as follows. Let c be an
+answer, eta the weight of all answers equal to it, and R = sum_{x_j != c} w_j (x_j - c) / |x_j - c| the pull of the
+others. If |R| <= eta, c is the median. Otherwise the step towards the others is shortened by the factor 1 - eta / |R|.
 
-Steps get slow near answers, and where all answers almost lie on a line. So every round also tries the answer closest to
-z, and the point to which two steps point if each further one shrinks as the second did (Aitken's extrapolation).
+Steps become small near answers, and if all answers are almost collinear. Every round therefore also tries the answer
+closest to z, and an extrapolation from two steps (Aitken).
 
-The median is unique unless the answers lie on one line; there it is the weighted median along the line, and half of the
-weight may be on either side of a stretch, of which any point will do. As with numbers its middle is taken, which
-depends on no worker's name.
+The median is unique unless the answers are collinear. For collinear answers it is the weighted median along the line.
+If that is an interval, its midpoint is used, as for numbers.
 """
 
 from typing import NamedTuple
@@ -27,16 +27,16 @@ from allalike.rules.mean import find_middles
 
 _MAX_ROUNDS = 1000  # most tasks need ten
 _ROUNDING_ERROR = 1e-12
-_COORDINATES_PER_CHUNK = 1 << 19  # coordinates that are looked at together, so that they stay in the cache
-_SETTLED_STEP = 1e-13  # a step that is shorter than this, relative to how far the answers are scattered
-_LEAST_EXPONENT = -400  # of two; squares of smaller numbers begin to vanish
+_COORDINATES_PER_CHUNK = 1 << 19  # coordinates processed at a time; fits into the cache
+_SETTLED_STEP = 1e-13  # step length at convergence, relative to the scatter of answers
+_LEAST_EXPONENT = -400  # of two; squares of smaller numbers underflow
 
 
 def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the vector with the least weighted sum of distances to the answers.
+    """Return the vector with the smallest weighted sum of distances to the answers.
 
-    It works where some answers are far off. It fails to use all answers where errors are Gaussian; and on a line it
-    need not be unique.
+    It works if some answers are far off. It fails to be efficient for Gaussian errors, and need not be unique on a
+    line.
 
     >>> import allalike
     >>> rows = [("ada", 1, [0.0, 0.0]), ("bob", 1, [0.0, 0.0]), ("eve", 1, [90.0, 90.0])]
@@ -67,21 +67,21 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
 
 
 def find_medians(points: Floats, weight: Floats, sizes: Array) -> Floats:
-    """Return the geometric median of each group of points, which come group after group.
+    """Return the geometric median of each group of points, which are sorted by group.
 
-    The weights of a group add up to 1.
+    The weights of a group must sum to 1.
     """
     if not len(sizes):
         return points[:0]
     starts = np.cumsum(sizes) - sizes
     first = points[starts]
-    away = points - np.repeat(first, sizes, axis=0)  # so that offsets cost no digits
+    away = points - np.repeat(first, sizes, axis=0)  # avoids loss of digits by offsets
     mean: Floats = np.add.reduceat(weight[:, None] * away, starts, axis=0)
     return np.asarray(first + _medians(away, weight, sizes, mean))
 
 
 def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Floats:
-    """Return the medians of some tasks, beginning with these labels; a task that has settled is left alone."""
+    """Return the medians of tasks, starting from initial labels; converged tasks are skipped."""
     task, starts = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes
     exponent = np.frexp(np.maximum.reduceat(np.abs(points).max(axis=1), starts))[1]
     small = np.where(exponent < _LEAST_EXPONENT, exponent, 0)[:, None]
@@ -103,7 +103,7 @@ def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Flo
 
 
 def _find_on_lines(points: Floats, weight: Floats, task: Array, starts: Array) -> tuple[Array, Floats]:
-    """Return which tasks have all weighted answers on one line, and the middles of their medians there."""
+    """Return which tasks have collinear answers, and the midpoints of their medians."""
     heard = weight > 0
     away = points - points[np.maximum.reduceat(np.where(heard, np.arange(len(task)), 0), starts)][task]
     length = np.where(heard, _length(away), 0.0)
@@ -118,9 +118,9 @@ def _find_on_lines(points: Floats, weight: Floats, task: Array, starts: Array) -
 
 
 class _Forces(NamedTuple):
-    """What acts on a label of each task: R and eta, the sum of w/d, what the median minimises, and the unrest.
+    """Forces on a label per task: R and eta, the sum of w/d, the cost that the median minimises, and the unrest.
 
-    Unrest is |R| - eta where that is positive: by how much the others' pull exceeds what holds the label in its place.
+    Unrest is |R| - eta if positive, otherwise 0: the pull beyond the force that keeps the label in its place.
     """
 
     pull: Floats
@@ -131,7 +131,7 @@ class _Forces(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """The answers of some tasks with their weights: what pulls at a label."""
+    """Answers with weights, which attract a label."""
 
     points: Floats
     weight: Floats
@@ -139,7 +139,7 @@ class _Field(NamedTuple):
     starts: Array
 
     def forces(self, label: Floats) -> _Forces:
-        """Return what acts on a label of each task."""
+        """Return the forces on a label of each task."""
         away = self.points - label[self.task]
         length = _length(away)
         here = length == 0
@@ -157,7 +157,7 @@ class _Field(NamedTuple):
 
 
 def _round(field: _Field, label: Floats, shortest: Floats) -> tuple[Floats, Array]:
-    """Return the tasks' next labels, and which of them will not move any more."""
+    """Return the tasks' next labels, and whether each has converged."""
     first = _step(field.forces(label))
     second = _step(field.forces(label + first))
     label = label + first + second
@@ -173,7 +173,7 @@ def _round(field: _Field, label: Floats, shortest: Floats) -> tuple[Floats, Arra
 
 
 def _step(forces: _Forces) -> Floats:
-    """Return the step of Weiszfeld, as Vardi and Zhang shorten it at an answer."""
+    """Return Weiszfeld's step, shortened at answers as by Vardi and Zhang."""
     force = _length(forces.pull)
     kept = np.maximum(0.0, 1 - forces.own / np.where(force > 0, force, 1.0))
     return np.asarray(forces.pull * (kept / np.where(forces.slope > 0, forces.slope, 1.0))[:, None])

@@ -1,16 +1,15 @@
-"""Groups of objects: which objects of different answers to a task are the same thing.
+"""Groups of objects: drawings of the same object in different answers to a task.
 
-Two objects of different answers are joined by an edge if they are similar enough, whatever their classes. The edges of
-a task are put in order: the most similar first (by nine digits), of equals those of the same class, then by what the
-two objects are. Every object is a group; each edge in turn joins the groups of its ends unless an answer has objects in
-both. So a worker supports a group once, whatever they drew, and no order of rows, engine or block matters. Weights play
-no part, so that groups are found once.
+Two objects of different answers are joined by an edge if they are similar enough, regardless of their classes. The
+edges of a task are sorted by decreasing similarity (nine digits), then by equality of classes, then by the objects
+themselves. Initially every object is a group. Each edge in turn joins the groups of its ends unless an answer has
+objects in both. A worker thus supports a group only once, and the result does not depend on the order of rows, the
+engine or blocks. It does not depend on weights either, so groups are computed once.
 
-Where no answer occurs twice among objects that hang together, they are one group, for nothing hinders any edge; only
-the others are looked at edge by edge.
+A connected component in which no answer occurs twice is a single group. Only other components are processed edge by
+edge.
 
-It goes wrong where things are closer to each other than two drawings of one of them: nothing but the similarity tells
-what is the same.
+It fails if different objects are closer to each other than two drawings of the same object.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class GroupedObjects:
-    """The objects that the answers of a block name, in groups of those that are the same thing."""
+    """The objects in the answers of a block, grouped by identity."""
 
     answer: Array
     group: npt.NDArray[np.intp]
@@ -46,7 +45,7 @@ class GroupedObjects:
 
 
 def group_objects(left: Array, right: Array, similarity: Floats, same: Array, answer: Array, rank: Array) -> Array:
-    """Return the number of each object's group, in the order of the first object of each.
+    """Return the group index of each object; groups are sorted by their first object.
 
     >>> left, right, similarity = np.array([0, 1, 0]), np.array([2, 2, 3]), np.array([0.5, 0.9, 0.4])
     >>> same = np.array([True, True, True])
@@ -71,7 +70,7 @@ def group_objects(left: Array, right: Array, similarity: Floats, same: Array, an
 
 
 def _find_parts(left: Array, right: Array, n: int) -> Array:
-    """Number the sets of objects that hang together."""
+    """Number the connected components of objects."""
     from scipy.sparse import csgraph
 
     graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=(n, n))
@@ -79,7 +78,7 @@ def _find_parts(left: Array, right: Array, n: int) -> Array:
 
 
 def _answered_twice(part: Array, answer: Array) -> Array:
-    """Return in which parts an answer has several objects."""
+    """Return which components contain several objects of an answer."""
     key = np.sort(part * (int(answer.max(initial=0)) + 1) + answer)
     crowded = np.zeros(int(part.max(initial=-1)) + 1, np.bool_)
     crowded[key[1:][key[1:] == key[:-1]] // (int(answer.max(initial=0)) + 1)] = True
@@ -87,13 +86,13 @@ def _answered_twice(part: Array, answer: Array) -> Array:
 
 
 def _join(left: Array, right: Array, answer: Array, part: Array, inside: Array, n: int) -> Array:
-    """Join groups along edges in this order, unless an answer has objects in both; return an object of each group."""
+    """Join groups along sorted edges unless an answer has objects in both; return a representative per object."""
     owner = list(range(n))
     first_answer = np.full(int(part.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first_answer, part[inside], answer[inside])
     shift = np.zeros(n, np.int64)
     shift[inside] = answer[inside] - first_answer[part[inside]]
-    who = [1 << place for place in shift.tolist()]  # whose objects a group has, as bits
+    who = [1 << place for place in shift.tolist()]  # bit sets of the answers in each group
     for one, other in zip(left.tolist(), right.tolist(), strict=True):
         a, b = one, other
         while owner[a] != a:
@@ -110,7 +109,7 @@ def _join(left: Array, right: Array, answer: Array, part: Array, inside: Array, 
 
 
 def _number(owner: Array, rank: Array) -> Array:
-    """Number groups in the order of the first of their objects."""
+    """Number the groups in the order of their first objects."""
     order = np.argsort(rank)
     _, first, place = np.unique(owner[order], return_index=True, return_inverse=True)
     number = np.empty(len(owner), np.int64)

@@ -1,9 +1,9 @@
-"""Rules for levels in an order: the weighted median, and the level nearest to the weighted mean.
+"""Rules for ordered levels: the weighted median, and the level nearest to the weighted mean.
 
-The weighted median of a task minimises the weighted sum of |x - y|, the mean that of the squares. Both look at the
-order of levels, which a vote does not: of 1, 4 and 5 the median is 4, the mean 3.3, and a vote is drawn. Blocks and
-decisions are as in `allalike.rules.vote`: a label is the place of a level, a block has its `LabelGroups`, which are in
-the order of levels within a task, and confidence is the share of the weight that stands on the level itself.
+The weighted median of a task minimises the weighted sum of |x - y|, and the mean minimises squares. Unlike a majority
+vote, both use the order of levels: for 1, 4 and 5 the median is 4, the mean is 3.3, and the majority vote is a random
+draw. Blocks and decisions are the same as in `allalike.rules.vote`. A label is the index of a level. The `LabelGroups`
+of a block are sorted by level within a task. Confidence is the share of weight on the level itself.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from allalike.rules.vote import pick
 
 
 def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the level at which half of the weight is reached; between two levels, the heavier one.
+    """Return the weighted median level; if it is between two levels, the one with more weight.
 
-    Half of the weight may lie exactly between two levels that were given. Then it is the one with more weight, and if
-    both have the same, one of them is drawn.
+    The median is between two levels if exactly half of the weight is on either side. If both levels have the same
+    weight, one of them is drawn.
 
         level = the least x with sum_i w_i [x_i <= x] >= W/2,   W = sum_i w_i
 
-    It works on every scale, also where steps are not equally large, and a few extreme answers do not move it. It
-    fails to move where most agree on a level and the others lean to one side.
+    It works on every scale, including scales with unequal steps, and is robust to a few extreme answers. It fails to
+    reflect a tendency of the minority if most workers agree on a level.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
@@ -47,13 +47,13 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
 
 
 def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the level nearest to the weighted mean; in the middle of two, the heavier one.
+    """Return the level nearest to the weighted mean; halfway between two levels, the one with more weight.
 
-    Its standard error, in places of levels, follows from the faults, read as variances of independent errors.
+    Its standard error, in levels, follows from the faults, interpreted as variances of independent errors.
 
-        level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the place of a level
+            level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the index of a level
 
-    It works where steps are equally large. It fails where people avoid the ends, or use nothing else: of 1, 1, 5
+    It works if steps are equally large. It fails if answers avoid the ends of the scale, or use only them: for 1, 1, 5
     and 5 it is a level that occurs in no answer.
 
     >>> import allalike
@@ -69,7 +69,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
 
 def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return, per task, the level nearest to a place, and whether it was drawn; between two levels, the heavier one."""
+    """Return the level nearest to a position per task, preferring weight in ties, and whether it was drawn."""
     weight, total = block.answer_weights(weights)
     lower, upper = np.ceil(place - 0.5 - TOLERANCE), np.floor(place + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
@@ -78,7 +78,7 @@ def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tu
 
 
 def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floats:
-    """Sum, per task, the weight of answers that are so many levels away from a label, or nearer."""
+    """Sum the weight of answers within ``reach`` levels of a label, per task."""
     away = np.abs(np.subtract(block.label, block.to_answers(label), dtype=np.int32))
     return block.per_task(np.where(away <= reach, weight, 0.0))
 
@@ -86,7 +86,7 @@ def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floa
 def _choose_heavier(
     block: Block, lower: Array, upper: Array, low_share: Floats, high_share: Floats, ties: Ties
 ) -> tuple[Array, Array]:
-    """Return, per task, the one of two levels with the larger share, or one that is drawn; and whether it was."""
+    """Return the level with the larger share per task, or a random one, and whether it was drawn."""
     label = np.where(high_share > low_share, upper, lower).astype(np.int32)
     equal = (lower != upper) & (np.abs(high_share - low_share) <= TOLERANCE * np.maximum(high_share, low_share))
     if equal.any():

@@ -1,11 +1,11 @@
-"""Majority of parts: the elements, points or pixels that more than half of the weight contains.
+"""Majority of parts: elements, points or pixels contained in more than half of the weight.
 
-Each part is a vote of its own, yes or no. The result minimises the weighted sum of symmetric differences, and need not
-be an answer that any worker gave, nor in one piece. It is small where workers name different parts of a large truth.
+Each part is a separate yes-or-no vote. The result minimises the weighted sum of symmetric differences. It need not
+equal any answer, nor be connected. It is small if workers name different parts of a large set.
 
-Between two neighbouring boundaries of a task's intervals all points are covered by the same workers. So a sweep over
-the boundaries, adding a worker's weight where one of their intervals starts and subtracting it where it ends, yields
-the weight at every point. Of masks, only the bytes in which they differ are unpacked.
+Between two adjacent boundaries of a task's intervals, all points are covered by the same workers. A sweep over the
+boundaries adds a worker's weight at each start of their intervals and subtracts it at each end, which gives the weight
+at every point. For masks, only differing bytes are unpacked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BYTES_PER_CHUNK = 1 << 13
 
 @dataclass(frozen=True)
 class NamedElements:
-    """The elements that the answers of a block name, in groups of a task and an element."""
+    """The elements in the answers of a block, grouped by task and element."""
 
     answer: Array
     group: npt.NDArray[np.intp]
@@ -39,7 +39,7 @@ class NamedElements:
 
 
 def name_elements(block: Block, answer: Array, code: Array, elements: Sequence[object]) -> NamedElements:
-    """Number the pairs of task and element that occur, given who names what as answers and codes of elements."""
+    """Number the pairs of task and element, given the answer and code of each named element."""
     task = block.task
     width = max(len(elements), 1)
     pairs, group = np.unique(task[answer] * width + code, return_inverse=True)
@@ -50,16 +50,16 @@ def name_elements(block: Block, answer: Array, code: Array, elements: Sequence[o
 
 
 def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the elements that more than half of the weight names.
+    """Return the elements named by more than half of the weight.
 
-    An element with exactly half of the weight, up to a relative 1e-9, is out; nothing is drawn. Confidence is the
-    share of the weight that agrees with the decision on an element, averaged over the elements that anyone named;
-    where none is named, it is 1. The block needs its `NamedElements`.
+    Elements with exactly half of the weight, up to a relative 1e-9, are excluded without drawing. Confidence is the
+    mean, over all named elements, of the share of weight that agrees with the decision. It is 1 if no element is named.
+    The block needs its `NamedElements`.
 
         truth = the elements e with sum_i w_i [e in A_i] > sum_i w_i / 2
 
-    It works where workers look at all elements. It fails where each names a few of many that are right: none of
-    them then has half of the weight.
+    It works if workers consider all elements. It fails if each worker names a few of many correct elements, because
+    none of them reaches half of the weight.
 
     >>> import allalike
     >>> rows = [("ada", 1, ["cat", "dog"]), ("bob", 1, ["dog"]), ("eve", 1, ["cow"])]
@@ -76,7 +76,7 @@ def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) 
 
 @dataclass(frozen=True)
 class Boundaries:
-    """Where the intervals of a block's answers start and end, task after task, from left to right."""
+    """The sorted interval boundaries of a block's tasks."""
 
     answer: Array
     turn: Floats
@@ -102,16 +102,16 @@ def find_boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> 
 
 
 def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the points that more than half of the weight covers.
+    """Return the points covered by more than half of the weight.
 
-    Points with exactly half of the weight, up to a relative 1e-9, are out; nothing is drawn. Confidence is the share
-    of the weight that agrees with the decision on a point, averaged over the points that anyone covered; where none is
-    covered, it is 1. The block needs its `Boundaries`.
+    Points with exactly half of the weight, up to a relative 1e-9, are excluded without drawing. Confidence is the mean,
+    over all covered points, of the share of weight that agrees with the decision. It is 1 if no point is covered. The
+    block needs its `Boundaries`.
 
         truth = the points p with sum_i w_i [p in A_i] > sum_i w_i / 2
 
-    It works where answers overlap much. It fails where they agree that something is there and not where: nothing is
-    then covered by half of the weight.
+    It works if answers overlap substantially. It fails if workers agree on the existence of an event but not on its
+    position, because no point reaches half of the weight.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("eve", 1, [[2, 4]])]
@@ -126,14 +126,14 @@ def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     running = np.cumsum(jump)
     covered = running - (running - jump)[np.searchsorted(task, task)]
     inside = (covered > (1 + TOLERANCE) / 2) & (length > 0)
-    before = np.roll(inside, 1)  # to the right of the last boundary, nothing is in
+    before = np.roll(inside, 1)  # nothing is inside after the last boundary
     enters, leaves = inside & ~before, ~inside & before
     pairs = list(zip(bounds.place[enters].tolist(), bounds.place[leaves].tolist(), strict=True))
     return _decide(block, split_by_task(pairs, task[enters], block.n_tasks), task, covered, length)
 
 
 def _decide(block: Block, label: Array, task: Array, share: Floats, size: Floats) -> Decision:
-    """Return labels whose confidence is the mean agreement on their parts, given the share and size of each part."""
+    """Return labels with their mean agreement as confidence, given the share and size of each part."""
     agreement = np.clip(np.maximum(share, 1 - share), 0.0, 1.0)
     whole = sum_by(task, size, block.n_tasks)
     mean = sum_by(task, agreement * size, block.n_tasks) / np.where(whole > 0, whole, 1.0)
@@ -149,15 +149,15 @@ class AnswerMasks:
 
 
 def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Turn on the pixels that are on in more than half of the task's weight; exactly half is off.
+    """Return the pixels that are on in more than half of the task's weight; exactly half is off.
 
-    Confidence is the share of the weight that agrees with what was found, averaged over all pixels that are on in
-    a mask with any weight; it is 1 if there are none. The block needs its `AnswerMasks`.
+    Confidence is the mean, over all pixels that are on in a mask with positive weight, of the share of weight that
+    agrees with the decision. It is 1 without such pixels. The block needs its `AnswerMasks`.
 
         on = the pixels p with sum_i w_i [p in mask i] > sum_i w_i / 2
 
-    It works where masks overlap much. It fails for thin things, of which less than half of the masks meet in any
-    pixel: the truth is then broken or empty.
+    It works if masks overlap substantially. It fails for thin structures, because less than half of the masks may cover
+    any pixel: the estimate is then broken or empty.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]
@@ -174,7 +174,7 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
 
 
 def _decide_pixels(masks: list[Mask], weight: Floats) -> tuple[Mask, float]:
-    """Decide the pixels of one task; return the mask, and how much of the weight agrees with it."""
+    """Estimate the mask of one task, and the share of weight that agrees with it."""
     from allalike._core.masks import Mask, lay_over
 
     heard = np.flatnonzero(weight > 0)

@@ -1,4 +1,4 @@
-"""Means of numbers: the weighted mean and the weighted median."""
+"""Weighted means and medians of numbers and positions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the weighted mean, of numbers or of vectors.
+    """Return the weighted mean of numbers or vectors.
 
-    Its standard error follows from the faults, read as variances of independent errors, summed over coordinates:
-    sqrt(sum_i w_i^2 f_i) / sum_i w_i.
+    Its standard error follows from the faults, interpreted as variances of independent errors and summed over
+    coordinates: sqrt(sum_i w_i^2 f_i) / sum_i w_i.
 
         z = sum_i w_i x_i / sum_i w_i
 
-    It works where errors are like those of Gauss: with weights 1/f no other unbiased weighted sum is better
-    (Aitken 1935). It fails where a few answers are far off, for one of them moves it as far as one likes.
+    It works for Gaussian errors: with weights 1/f no other unbiased weighted sum has a smaller variance (Aitken 1935).
+    It fails if there are outliers, because a single one can move it arbitrarily far.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 22.0)]
@@ -44,21 +44,21 @@ def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 
 
 def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
-    """Return each task's weighted mean label, given the weight of each answer and the sum of each task."""
+    """Return each task's weighted mean label, given the weight of each answer and the total per task."""
     vectors = block.label.ndim > 1
     sums = block.per_task((weight[:, None] if vectors else weight) * block.label)
     return np.asarray(sums / (total[:, None] if vectors else total))
 
 
 def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the weighted median: half of the weight below, half above; the middle of two where both will do.
+    """Return the weighted median, which has at most half of the weight on either side, or the midpoint of two.
 
     With equal weights it is the ordinary median.
 
         z with sum_i w_i [x_i < z] <= W/2 and sum_i w_i [x_i > z] <= W/2,   W = sum_i w_i
 
-    It minimises the weighted sum of |x_i - z|. It works where up to half of the weight is far off. It fails to use
-    all answers where errors are Gaussian: it then needs half as many again as the mean.
+    It minimises the weighted sum of |x_i - z|. It works if less than half of the weight is far off. It fails to be
+    efficient for Gaussian errors: it then needs about half as many answers again as the mean.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 400.0)]
@@ -81,7 +81,7 @@ def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 def _find_halves(
     weight: Floats, total: Floats, starts: Array, to_answers: Callable[[Array], Array]
 ) -> tuple[Array, Array]:
-    """Return the places of the lowest and highest weighted median of each segment of sorted numbers."""
+    """Return the indices of the lowest and highest weighted median of each segment of sorted numbers."""
     running = np.cumsum(weight)
     running -= to_answers(running[starts] - weight[starts])
     half = to_answers(total / 2)
@@ -90,11 +90,11 @@ def _find_halves(
     return starts + below, starts + reached
 
 
-# Middles of drawings: where a thing is that several workers drew, number by number.
+# Middles of drawings: positions of objects that several workers drew, coordinate by coordinate.
 
 
 class Drawings(NamedTuple):
-    """The members of some groups, of which a domain finds the middles."""
+    """The members of groups whose middles are computed."""
 
     geometry: Floats
     weight: Floats
@@ -103,7 +103,7 @@ class Drawings(NamedTuple):
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self.task_hash)
 
     def add(self, values: Floats) -> Floats:
@@ -112,7 +112,7 @@ class Drawings(NamedTuple):
 
 
 def average(drawings: Drawings, values: Floats) -> Floats:
-    """Return the weighted mean of each group's numbers; where they are all the same, exactly that.
+    """Return the weighted mean of each group's numbers, which is exact if all are equal.
 
     >>> group, hashes = np.array([0, 0, 1]), np.zeros(2, np.uint64)
     >>> drawings = Drawings(np.empty((3, 0)), np.array([1.0, 3.0, 2.0]), group, hashes)
@@ -126,13 +126,13 @@ def average(drawings: Drawings, values: Floats) -> Floats:
 
 
 def take_median(drawings: Drawings, values: Floats) -> Floats:
-    """Return the weighted median of each group's numbers; the middle of two where both will do."""
+    """Return the weighted median of each group's numbers, or the midpoint of two medians."""
     lower, upper = find_middles(values, drawings.weight, drawings.group, drawings.n_groups)
     return np.asarray((values[lower] + values[upper]) / 2)
 
 
 def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:
-    """Return, per group, the places of the lowest and of the highest of its weighted medians; mostly both are one."""
+    """Return the indices of the lowest and of the highest weighted median per group, which are usually equal."""
     order = np.lexsort((values, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     total = sum_by(group, weight, n_groups)
@@ -159,7 +159,7 @@ def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
 
 
 def hash_rows(numbers: Floats) -> npt.NDArray[np.uint64]:
-    """Hash each row of numbers, the same everywhere and always."""
+    """Hash each row of numbers, independently of the machine and the process."""
     hashes = np.zeros(len(numbers), np.uint64)
     for bits in np.ascontiguousarray(numbers.T).view(np.uint64):
         hashes = mix(hashes + np.uint64(1) ^ bits)
@@ -174,9 +174,9 @@ def draw_largest(
     ties: Ties,
     order: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the place of the largest score of each group, in order, and whether it was drawn among equals.
+    """Return the index of the largest score of each group, and whether it was drawn among equals.
 
-    Of each score: its group, these in order, and the hashes by which equals are drawn; ``order`` is that of the first.
+    Scores are sorted by group. Ties are broken by hashes; ``order`` is the order of the first one.
     """
     first = np.flatnonzero(np.diff(group, prepend=-1))
     number = np.cumsum(np.diff(group, prepend=-1) != 0) - 1

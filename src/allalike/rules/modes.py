@@ -1,14 +1,12 @@
-"""Modes of numbers: where the weighted density of a task's answers is highest.
+"""Modes of numbers: maxima of the weighted density of a task's answers.
 
-The density at y is sum_b w_b K((y - x_b) / h), with the kernel K(u) = exp(-u^2) / sqrt(2 pi) and the bandwidth
-h = MAD + 1e-10 std of the task's answers (MAD: the median distance to the median). Measured in bandwidths, every task
-is alike: whether its answers were standardised before does not matter. Where all answers are the same there is no
-bandwidth, and nothing to decide.
+The density at y is sum_b w_b K((y - x_b) / h), with the kernel K(u) = exp(-u^2) / sqrt(2 pi) and the bandwidth h = MAD
++ 1e-10 std of the task's answers (MAD: median absolute deviation from the median). Measured in bandwidths, the result
+does not depend on previous standardisation. If all answers are equal, the bandwidth is 0 and the mode is this answer.
 
-A mode is found by mean-shift: begin at an answer, and go again and again to the mean of all answers, each weighted by
-w_b K. This shift g always leads uphill and never too far, but it gets small long before the mode is reached. The slope
-of g is 2 v - 1, where v is the variance of the answers under the same weights, so that Newton's step g / (1 - 2 v) is
-better; it is taken up to a fifth of a bandwidth.
+Mean-shift starts at an answer and moves repeatedly to the mean of all answers, weighted by w_b K. The shift g always
+leads uphill without overshooting, but converges slowly. The slope of g is 2 v - 1, where v is the variance of the
+answers under the same weights. So the Newton step g / (1 - 2 v) is used instead, up to a fifth of a bandwidth.
 """
 
 from collections.abc import Iterator
@@ -23,17 +21,17 @@ from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median
 
 PEAK = float(1 / np.sqrt(2 * np.pi))  # K(0)
-_MIN_BANDWIDTH = 1e-10  # of the standard deviation: the bandwidth where most answers are the same
-_ROUNDING_ERROR = 1e-14  # of the numbers themselves: answers that differ by less are the same
+_MIN_BANDWIDTH = 1e-10  # of the standard deviation: the bandwidth if most answers are equal
+_ROUNDING_ERROR = 1e-14  # of the numbers: smaller differences are rounding errors
 _MAX_STEPS = 2000
-_MAX_OVERSHOOT = 0.2  # bandwidths that a step may be longer than the shift, lest a mode be jumped over
+_MAX_OVERSHOOT = 0.2  # bandwidths by which a step may exceed the shift, so that no mode is skipped
 _SETTLED_STEP = 1e-8  # bandwidths
-_MIN_MODE_GAP = 1e-3  # bandwidths between two modes; what is closer is one
-_PAIRS_PER_CHUNK = 1 << 16  # pairs of answers that are looked at together, so that they stay in the cache
+_MIN_MODE_GAP = 1e-3  # bandwidths between two modes; closer ones are the same
+_PAIRS_PER_CHUNK = 1 << 16  # pairs of answers processed at a time; fits into the cache
 
 
 class Measured(NamedTuple):
-    """Each task's median and bandwidth, and for each answer how many bandwidths it is above the median."""
+    """Each task's median and bandwidth, and each answer's deviation from the median in bandwidths."""
 
     middle: Floats
     width: Floats
@@ -41,7 +39,7 @@ class Measured(NamedTuple):
 
 
 def measure(block: Block) -> Measured:
-    """Measure answers in bandwidths; the width is 0 where all answers to a task are the same.
+    """Measure answers in bandwidths; the width is 0 if all answers to a task are equal.
 
     >>> measured = measure(Block.of([[1.0, 7.0], [2.0, 7.0], [5.0, 7.0]]))
     >>> measured.middle, measured.width.round(6), measured.points.round(6)
@@ -58,7 +56,7 @@ def measure(block: Block) -> Measured:
 
 
 def densities(block: Block, points: Floats, weight: Floats) -> Floats:
-    """Return the density at each answer; points are in bandwidths, and the weights of a task's answers sum to 1.
+    """Return the density at each answer; points are in bandwidths, and weights sum to 1 per task.
 
     >>> block = Block.of([[0.0], [1.0]])
     >>> (densities(block, block.label, np.array([0.5, 0.5])) / PEAK).round(4)
@@ -71,9 +69,9 @@ def densities(block: Block, points: Floats, weight: Floats) -> Floats:
 
 
 def mode(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the highest mode of the weighted density of all answers.
+    """Return the highest mode of the weighted density of all answers.
 
-    Only modes to which an answer leads are looked at.
+    Only modes reached from an answer are considered.
 
     >>> block = Block.of([[1.0], [1.2], [1.4], [9.0]])
     >>> mode(block, np.ones(4), np.zeros(4), Ties()).label.round(6)
@@ -93,13 +91,13 @@ def _median(block: Block, values: Floats) -> Floats:
 
 
 def _same_sized(block: Block) -> Iterator[Array]:
-    """Yield the places of the answers to tasks that have equally many, one row per task."""
+    """Yield the indices of the answers to tasks with equal numbers of answers, one row per task."""
     for size in np.unique(block.sizes):
         yield block.starts[block.sizes == size][:, None] + np.arange(size)
 
 
 class _Field(NamedTuple):
-    """The answers to some tasks, one row per task, and their weights. An answer is known by its place in it."""
+    """The answers to some tasks with their weights, one row per task. Indices refer to the flattened rows."""
 
     points: Floats
     weight: Floats
@@ -116,7 +114,7 @@ class _Field(NamedTuple):
         place, height = self.points.flatten(), np.empty(self.points.size)
         going = np.arange(len(place))
         for number in range(_MAX_STEPS):
-            longest = _MAX_OVERSHOOT / (1 + number / 20)  # ever shorter, so that no answer goes to and fro for ever
+            longest = _MAX_OVERSHOOT / (1 + number / 20)  # decreases, so that no answer oscillates forever
             parts = [self.step(which, place[which], longest) for which in self.pieces(going)]
             step, height[going] = np.concatenate(parts, axis=1)
             place[going] += step
@@ -126,7 +124,7 @@ class _Field(NamedTuple):
         return place, height
 
     def step(self, which: Array, place: Floats, longest: float) -> Floats:
-        """Return the next step of these answers, which have come to these places, and how high it is there."""
+        """Return the next step of these answers from their current positions, and the density there."""
         away, share = self.around(which, place)
         total = share.sum(axis=1)
         mass = np.where(total > 0, total, 1.0)
@@ -138,7 +136,7 @@ class _Field(NamedTuple):
         return np.stack([np.where(near, shift / np.where(near, fall, 1.0), towards), PEAK * total])
 
     def around(self, which: Array, place: Floats) -> tuple[Floats, Floats]:
-        """Return the distances of the answers to the same task from each of these points, and their weights there."""
+        """Return the differences of the task's answers to each of these points, and their weights there."""
         task = which // self.points.shape[1]
         away = self.points[task]
         away -= place[:, None]
@@ -149,12 +147,12 @@ class _Field(NamedTuple):
         return away, share
 
     def pieces(self, which: Array) -> list[Array]:
-        """Cut a list of answers into pieces that stay in the cache."""
+        """Split a list of answers into pieces that fit into the cache."""
         return np.array_split(which, 1 + len(which) * self.points.shape[1] // _PAIRS_PER_CHUNK)
 
 
 def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Return the mode to which each answer leads, and the density there."""
+    """Return the mode reached from each answer, and the density there."""
     place, height = np.empty(len(points)), np.empty(len(points))
     for answers in _same_sized(block):
         place[answers.ravel()], height[answers.ravel()] = _Field(points[answers], weight[answers]).climb()
@@ -162,7 +160,7 @@ def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats
 
 
 def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return, per task, an answer that leads to the highest mode, and whether it was drawn among equals."""
+    """Return an answer per task that leads to the highest mode, and whether it was drawn among equals."""
     task = block.task
     number = _number(block, task, place)
     leads = height >= block.to_answers(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)
@@ -173,7 +171,7 @@ def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Ar
 
 
 def _number(block: Block, task: Array, place: Floats) -> Array:
-    """Number the modes of each task from below; rounding changes a mode, but not its number."""
+    """Number the modes of each task in ascending order, which is robust to rounding."""
     order = np.lexsort((place, task))
     new = np.diff(place[order], prepend=0.0) > _MIN_MODE_GAP
     new[block.starts] = False

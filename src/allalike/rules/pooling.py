@@ -1,19 +1,19 @@
 """Pools of forecasts: the mean of log odds, and the median of each option.
 
-A forecast gives each option of a task a probability. The plain mean of forecasts is too timid: where two know different
-things, and each says 0.8, they together know more than either, and less sure forecasters draw the mean to the middle.
-Means of log odds have less of it (Satopaa et al. 2014). For two options, with l(p) = log(p / (1 - p)),
+A forecast is a probability for each option of a task. The arithmetic mean of forecasts is underconfident: if two
+forecasters with different information both report 0.8, the combined information supports more than 0.8. Means of log
+odds are less underconfident (Satopaa et al. 2014). For two options, with l(p) = log(p / (1 - p)),
 
     l(z) = sum_i w_i l(p_i) / sum_i w_i,
 
-and for any number of them z is the weighted geometric mean of the p_i, scaled to a sum of 1: log p is the log odds but
-for a constant that all options share.
+and for more options z is the weighted geometric mean of the p_i, scaled to a sum of 1, because log p equals the log
+odds up to a constant shared by all options.
 
-Odds of 0 and 1 are infinite, and whoever gives them would decide alone. So probabilities are clipped to 0.01 and 0.99
-(to 0.1 / k and 1 less that where k > 10 options have a chance at all). If no answer with weight exceeds the limit, the
-largest probability is the limit, so that forecasts which are all the same stay as they are.
+Log odds of 0 and 1 are infinite, so a single such forecast would determine the result. Probabilities are therefore
+clipped to 0.01 and 0.99, or to 0.1 / k and 1 minus that for k > 10 possible options. If no answer with positive weight
+exceeds the limit, the largest probability is the limit, so that identical forecasts remain unchanged.
 
-The pool takes forecasts as if all were unbiased. If all know the same, and are too sure of it, it is too sure as well.
+Forecasts are treated as unbiased. If all forecasters share information and are overconfident, so is the pool.
 """
 
 from dataclasses import replace
@@ -25,14 +25,14 @@ from allalike.rules.base import Decision, unknown
 from allalike.rules.mean import median, weighted_mean
 
 _CLIP = 0.01
-_CLIP_SHARE = 0.1  # of what each option has if all have the same
+_CLIP_SHARE = 0.1  # of the uniform probability
 
 
 def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the probabilities whose log odds are the weighted mean.
+    """Return the probabilities with the weighted mean log odds.
 
-    It works where forecasters know different things. It fails where all know the same and are too sure of it: so is
-    the pool.
+    It works if forecasters have different information. It fails if all share the same information and are
+    overconfident, because the pool is overconfident as well.
 
     >>> import allalike
     >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9)]
@@ -53,12 +53,12 @@ def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decis
 
 
 def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the weighted median of each option's probabilities, scaled to a sum of 1; the mean where all are 0.
+    """Return the weighted median of each option's probabilities, scaled to a sum of 1; the mean if all are 0.
 
         z_o = median_i p_io / sum over options of the same
 
-    It works where some forecasts are wild. It fails to be bolder than the forecasters are, and with many options
-    medians hardly add up before they are scaled.
+    It works if some forecasts are outliers. It fails to correct underconfidence, and with many options the medians sum
+    to much less than 1 before scaling.
 
     >>> import allalike
     >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.8)]
@@ -74,7 +74,7 @@ def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
 
 def sharpened(chances: Floats, power: float) -> Floats:
-    """Multiply log odds by a number: above 1, forecasts are drawn to 0 and 1.
+    """Multiply log odds by a number: above 1, forecasts move towards 0 and 1.
 
     >>> sharpened(np.array([[0.25, 0.75]]), 2.0)
     array([[0.1, 0.9]])

@@ -1,12 +1,11 @@
-"""Positions: the tag of each position with more than the quorum of the weight, joined into spans.
+"""Positions: majority votes on the tag of each text position, joined into spans.
 
-A position takes the tag with the largest weight of those who cover it with that tag, if this exceeds the quorum. A span
-goes on as long as positions have the same tag, and begins anew where more than half of the weight of the tag begins a
-span there. Between two neighbouring ends of a task's spans all positions are alike, so these stretches are looked at,
-and not single characters.
+A position gets the tag with the largest weight if that weight exceeds the quorum. Adjacent positions with the same tag
+form a span. A new span starts if more than half of the tag's weight starts a span there. Between two adjacent
+boundaries of a task's spans all positions are equal, so segments are processed instead of characters.
 
-Where workers agree that something is there and not where it ends, what is left are the positions that all of them mean.
-Spans inside others are lost, for a position has one tag.
+If workers agree on an entity but not on its boundaries, the result contains the positions that a quorum covers. Nested
+spans are lost, because a position has only one tag.
 """
 
 from __future__ import annotations
@@ -21,14 +20,13 @@ from allalike.rules.mean import draw_largest
 
 
 def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Give each position the tag that more than the quorum has put there.
+    """Assign each position the tag supported by more than the quorum.
 
-    The block needs its `GroupedObjects`, of which each has a start and an end, and its `Fusing`.
+    The block needs its `GroupedObjects`, with starts and ends, and its `Fusing`.
 
         tag(p) = the t with the largest c_t, if c_t > quorum,   c_t = share of the weight that covers p with t
 
-    It works for words of which each has one tag. It fails for spans within spans, and where names of two people
-    stand side by side without a gap.
+    It works if each word has one tag. It fails for nested spans, and for adjacent names without a gap.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4, "a"]]), ("bob", 1, [[2, 6, "a"]]), ("eve", 1, [[3, 9, "a"]])]
@@ -51,7 +49,7 @@ def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties)
     covered = sum_by(task, length, block.n_tasks)
     anew = begun[largest] > score[largest] / 2 * (1 + TOLERANCE)
     place, tag, anew = place[kept], tag[kept], anew[kept]
-    follows = (place[1:] == place[:-1] + 1) & (tag[1:] == tag[:-1]) & ~anew[1:]  # goes on with the stretch before it
+    follows = (place[1:] == place[:-1] + 1) & (tag[1:] == tag[:-1]) & ~anew[1:]  # continues the previous segment
     first = np.flatnonzero(np.append(np.ones(len(place[:1]), np.bool_), ~follows))
     last = np.append(first[1:], int(kept.sum())) - 1 if len(first) else first
     start = values[stretch[kept][first] % len(values)]
@@ -69,15 +67,15 @@ def _tasks(block: Block) -> Array:
 
 
 def _find_ends(block: Block, values: Floats) -> Array:
-    """Return the ends of all spans, each once: the number of its task times that of all positions, and its place."""
+    """Return the distinct boundaries of all spans as keys: task times number of values, plus index of the value."""
     ends = np.searchsorted(values, block[GroupedObjects].geometry)
     return np.unique(_tasks(block)[:, None] * len(values) + ends)
 
 
 def _count_votes(block: Block, weight: Floats) -> tuple[Floats, Array, Array, Floats, Floats]:
-    """Return all positions where a span ends, and for each stretch and tag that occurs its weight.
+    """Return all distinct boundaries, and the weight of each tag in each segment.
 
-    The last is the weight of those who begin a span with that tag at the beginning of the stretch.
+    The last array is the weight of workers who start a span with this tag at the start of the segment.
     """
     grouped = block[GroupedObjects]
     values = np.unique(grouped.geometry)
@@ -89,7 +87,7 @@ def _count_votes(block: Block, weight: Floats) -> tuple[Floats, Array, Array, Fl
     place = np.arange(len(member)) - np.repeat(np.cumsum(count) - count, count) + begin[member]
     n_tags, n_answers = max(len(grouped.classes), 1), len(weight)
     vote = ((place * n_tags + grouped.kind[member]) * n_answers) + grouped.answer[member]
-    cast = np.unique(vote)  # who covers a position twice with the same tag votes once
+    cast = np.unique(vote)  # overlapping spans of a worker with the same tag count once
     cells, cell = np.unique(cast // n_answers, return_inverse=True)
     own = weight[cast % n_answers]
     begins = np.isin(cast, vote[place == begin[member]])

@@ -1,4 +1,4 @@
-"""Votes: the label with the largest weight, and the answer that is closest to the others."""
+"""Weighted majority votes, and rules that choose one of the answers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from allalike.rules.base import Decision, Rule, unknown
 
 
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the label with the largest weight.
+    """Return the label with the largest weight.
 
-    Confidence is that label's share of the task's weight. Labels whose weights are equal up to a relative 1e-9 are
-    tied, and `Ties` draws one. The block needs its `LabelGroups`.
+    Confidence is the share of the task's weight on that label. If weights are equal up to a relative 1e-9, `Ties` draws
+    one of the labels. The block needs its `LabelGroups`.
 
         label = the l with the largest sum_i w_i [x_i = l]
 
-    If workers err independently, all wrong classes are as probable and weights are log odds, it is the most probable
-    class (Nitzan and Paroush 1982). It works with any number of classes. It fails where one class is so frequent that
-    it wins whatever is shown; methods with a confusion for each worker decide by probabilities instead.
+    If errors are independent, wrong classes are equally probable and weights are log odds, it is the most probable
+    class (Nitzan and Paroush 1982). It works with any number of classes. It fails if a class is so frequent that it
+    always wins; methods with a confusion matrix per worker use probabilities instead.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat"), ("bob", 1, "dog"), ("eve", 1, "cat")]
@@ -35,7 +35,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
 
 def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return, per task, its group of labels with the largest score, and whether it was drawn among equals."""
+    """Return the label group with the largest score per task, and whether it was drawn among equals."""
     groups = block[LabelGroups]
     best = np.maximum.reduceat(score, groups.first)
     leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[groups.task])
@@ -44,9 +44,9 @@ def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int
 
 
 def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return, per task, the place of the candidate that `Ties` draws, and whether there was more than one.
+    """Return the index of the candidate that `Ties` draws per task, and whether there were several.
 
-    The candidates are pairs of task and label, in the order of tasks; every task has one at least.
+    Candidates are pairs of task and label, sorted by task; every task has at least one.
     """
     count = np.bincount(task, minlength=block.n_tasks)
     tied = count > 1
@@ -60,18 +60,18 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
     return chosen, tied
 
 
-# Choices: one of the answers that were given, for labels that cannot be averaged.
+# Rules that choose one of the answers, for labels that cannot be averaged.
 
 
 def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the answer that is closest to all answers, weighted; among equals that of the larger weight.
+    """Return the answer with the smallest weighted distance to all answers; among equals, the one with more weight.
 
     The block needs its `PairDistances` and its `AnswerHashes`.
 
         label = the x_i with the least sum_j w_j d(x_i, x_j)
 
-    It works for every label that has a distance, and never invents anything. It fails where no answer is good by
-    itself: the parts that each worker got right are not put together.
+    It works for every label type with a distance, and always returns an actual answer. It fails if no single answer is
+    good, because correct parts of different answers are not combined.
 
     >>> import allalike
     >>> rows = [("ada", 1, "night"), ("bob", 1, "nights"), ("eve", 1, "knight")]
@@ -87,12 +87,12 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 
 
 def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Take the answer of the task's worker with the largest weight.
+    """Return the answer of the task's worker with the largest weight.
 
         label = the x_i with the largest w_i
 
-    It works where one worker is much better than all others. It fails where several are nearly as good, for it
-    hears one of them only.
+    It works if one worker is much better than all others. It fails if several workers are nearly as good, because it
+    uses only one of them.
 
     >>> import allalike
     >>> said = {"ada": ["a b c", "d e"], "bob": ["a b", "d e"], "eve": ["z", "y"]}
@@ -105,7 +105,7 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
 
 
 def _choose(block: Block, weights: Floats, score: Floats, ties: Ties) -> Decision:
-    """Take each task's answer with the largest score; its confidence is the weight of those who gave the same."""
+    """Return each task's answer with the largest score; its confidence is the share of weight on equal answers."""
     weight, total = block.answer_weights(weights)
     task = block.task
     best = np.maximum.reduceat(score, block.starts)

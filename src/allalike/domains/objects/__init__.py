@@ -1,1 +1,1 @@
-"""Lists of objects: boxes, spans and points."""
+"""Label types that are lists of objects: boxes, spans and points."""

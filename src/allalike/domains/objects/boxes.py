@@ -1,19 +1,20 @@
-"""Boxes: rectangles around the things in a picture, each perhaps of a class.
+"""Boxes: rectangles around objects in a picture, with optional classes.
 
     s(a, b) = area of both / area of either (IoU);   1 for identical boxes without area, else 0
 
-The middle of several drawings is their weighted mean, side by side, or the weighted median. Neither depends on the unit
-of an axis: pixels and percent give the same truths, as long as all answers to a picture use the same. Two answers are
+The estimated position of an object is the weighted mean or median of its drawings, separately for each side. It does
+not depend on the units of an axis, as long as all answers to a picture use the same units. The distance of two answers
+is
 
     f1:       d(A, B) = 1 - 2 M / (|A| + |B|)
     jaccard:  d(A, B) = (|A| + |B| - 2 M) / (|A| + |B| - M)
     count:    d(A, B) = ||A| - |B|| / max(|A|, |B|)
 
-apart, with M the largest sum of s over boxes of the same class that are matched one to one
-(`allalike.distances.matching`).
+where M is the largest sum of s over one-to-one matches of boxes of the same class (`allalike.distances.matching`).
 
-It works for things that stand apart. It fails where they overlap much, as in a crowd of people, for then boxes of two
-things are taken for drawings of one; and for tiny things, whose boxes miss each other (`allalike.Points`).
+It works for objects that are well separated. It fails for heavily overlapping objects, such as people in a crowd,
+because boxes of two objects are merged. It also fails for tiny objects whose boxes do not overlap (use
+`allalike.Points`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FORMS = ("xyxy", "xywh", "cxcywh")
 
 
 def read_box(value: Any, form: str) -> tuple[tuple[float, ...], Any]:
-    """Return the sides x1, y1, x2, y2 and the class of a box, or raise ValueError with the reason."""
+    """Parse the sides x1, y1, x2, y2 and the class of a box, or raise ValueError with the reason."""
     if isinstance(value, dict):
         return _read_keys(value)
     numbers, name = _take_apart(_listed(value), form)
@@ -47,34 +48,32 @@ def read_box(value: Any, form: str) -> tuple[tuple[float, ...], Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    return read_list(
-        None if isinstance(value, str) else value, f"a box must be a list or an object, and {value!r} is none"
-    )
+    return read_list(None if isinstance(value, str) else value, f"a box must be a list or an object, not {value!r}")
 
 
 def _take_apart(box: list[Any], form: str) -> tuple[list[Any], Any]:
-    """Return the four numbers and the class of a bare list."""
+    """Return the four numbers and the class of a plain list."""
     if len(box) in (2, 3) and all(isinstance(corner, list | tuple | np.ndarray) for corner in box[:2]):
         if form != "xyxy":
-            raise ValueError(f"the box {box!r} has two corners, and form is {form}")
+            raise ValueError(f"the box {box!r} has two corners, but form is {form}; set form=xyxy")
         box = [*box[0], *box[1], *box[2:]]
-    if len(box) == 5 and form == "cxcywh":  # a line of YOLO has the class in front, ours have it behind
+    if len(box) == 5 and form == "cxcywh":  # in YOLO lines, the class comes first; in our lists, last
         box = [*box[1:], box[0]] if not isinstance(box[4], str) else box
     if len(box) not in (4, 5):
-        raise ValueError(f"a box has four numbers, and perhaps a class behind them; {box!r} has not")
-    return box[:4], read_name(box[4], "it is no class:") if len(box) == 5 else None
+        raise ValueError(f"a box has four numbers and an optional class after them, not {box!r}")
+    return box[:4], read_name(box[4], "the class") if len(box) == 5 else None
 
 
 def _read_keys(box: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
     keys = next((keys for keys in BOX_KEYS if set(keys) <= set(box)), None)
     if keys is None:
         known = ", ".join(" ".join(each) for each in BOX_KEYS)
-        raise ValueError(f"the object {box!r} has no sides of a box, which are called {known}")
+        raise ValueError(f"the object {box!r} lacks the sides of a box; use the keys {known}")
     numbers = _listed(box["bbox"]) if keys == ("bbox",) else [box[key] for key in keys]
     if len(numbers) != 4:
-        raise ValueError(f"bbox must be [x, y, width, height], and {numbers!r} is not")
+        raise ValueError(f"bbox must be [x, y, width, height], not {numbers!r}")
     if turned := box.get("rotation"):
-        raise ValueError(f"the box is turned by {turned!r} degrees, and only upright boxes can be compared")
+        raise ValueError(f"the box is rotated by {turned!r} degrees, but only upright boxes are supported")
     return _sides([read_number(number) for number in numbers], BOX_KEYS[keys], bare=False), class_of(
         box, BOX_CLASS_KEYS, "a box must have one class"
     )
@@ -89,33 +88,32 @@ def _sides(numbers: list[float], form: str, *, bare: bool) -> tuple[float, ...]:
     if form == "cxcywh":
         return one - three / 2, two - four / 2, one + three / 2, two + four / 2
     if three < one or four < two:
-        hint = ": this looks like [x, y, width, height]: say form=xywh" if bare else ""
+        hint = "; if it is [x, y, width, height], set form=xywh" if bare else ""
         raise ValueError(f"the box {numbers!r} ends before it starts{hint}")
     return one, two, three, four
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boxes(Objects):
-    """Lists of boxes, compared by the best matching of boxes that overlap.
+    """Lists of boxes, compared by optimal one-to-one matching of overlapping boxes.
 
-    A label is a list, or a text that is one in JSON. A box is ``[x1, y1, x2, y2]``, perhaps with a class behind it, two
-    corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool: ``bbox`` (COCO), ``x1 y1 x2 y2``,
-    ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``, and ``class``, ``label``, ``category``,
-    ``category_id`` or ``rectanglelabels``. ``[]`` means that there are none. Boxes come back as objects with
-    ``x1 y1 x2 y2``, their class, and how sure they are.
+    A label is a list, or a list as JSON text. A box is ``[x1, y1, x2, y2]`` with an optional class after the numbers,
+    two corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool. Keys of sides are ``bbox`` (COCO), ``x1
+    y1 x2 y2``, ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``. Keys of the class are
+    ``class``, ``label``, ``category``, ``category_id`` or ``rectanglelabels``. ``[]`` means no boxes. Estimates are
+    objects with ``x1 y1 x2 y2``, their class and their support.
 
     Parameters
     ----------
     form
-        Meaning of the numbers of bare lists: ``xyxy``, ``xywh`` (corner, width and height) or ``cxcywh`` (middle, width
-        and height, with the class in front where there are five, as in the lines of YOLO).
+        Format of plain lists: ``xyxy``, ``xywh`` (corner, width and height) or ``cxcywh`` (centre, width and height;
+        with five values, the class comes first, as in YOLO).
     overlap
-        The share of what two boxes cover that both must cover for them to be the same thing.
+        Minimum intersection over union of boxes of the same object.
     quorum
-        The share of the weight that a box must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
-        answers.
+        Share of the weight that a box must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
     middle
-        ``mean`` or ``median`` of the sides of those who drew a box.
+        ``mean`` or ``median`` of the drawings, for each side.
     most
         Maximum number of boxes in an answer.
     rule
@@ -131,7 +129,7 @@ class Boxes(Objects):
     """
 
     name: ClassVar[str] = "boxes"
-    summary: ClassVar[str] = "lists of boxes [x1, y1, x2, y2, class]; distance by the best matching of boxes (IoU)"
+    summary: ClassVar[str] = "lists of boxes [x1, y1, x2, y2, class]; optimal matching by IoU"
     _thing: ClassVar[str] = "a box"
     _width: ClassVar[int] = 4
     form: str = choice("xyxy", *FORMS[1:])

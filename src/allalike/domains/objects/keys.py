@@ -1,4 +1,4 @@
-"""Keys by which boxes, points and spans are recognised among labels."""
+"""Keys that identify boxes, points and spans among labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOX_KEYS = {
     ("x", "y", "width", "height"): "xywh",
 }
 BOX_CLASS_KEYS = ("class", "label", "category", "category_id", "rectanglelabels")
-_BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys of what is no point
+_BOXES = ({"width", "height"}, {"x2"}, {"bbox"})  # keys that exclude points
 SPAN_KEYS = (("start", "end"), ("start_offset", "end_offset"))
 TAG = late_pattern(r"O|([BIELSUM])(?:-(.+))?", re.DOTALL)
 
@@ -29,7 +29,7 @@ def is_box(value: Any) -> bool:
 
 
 def is_point(value: Any) -> bool:
-    """Return whether an object has the keys of a point in two dimensions or more, and not those of a box."""
+    """Return whether an object has the keys of a point in two or more dimensions, but not those of a box."""
     return isinstance(value, dict) and {"x", "y"} <= set(value) and not any(keys <= set(value) for keys in _BOXES)
 
 
@@ -39,7 +39,7 @@ def is_span(value: Any) -> bool:
 
 
 def are_tags(values: Sequence[Any]) -> bool:
-    """Return whether these are tags of tokens.
+    """Return whether a sequence consists of token tags.
 
     >>> are_tags(["O", "B-PER", "I-PER"]), are_tags(["B-PER", "cat"]), are_tags([])
     (True, False, False)

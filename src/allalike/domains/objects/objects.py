@@ -1,12 +1,12 @@
 """Lists of objects: boxes in a picture, spans of a text, points on a map.
 
-An answer is a list of objects, each somewhere and perhaps of a class. ``[]`` is an answer too: looked, and nothing was
-there. Objects of two answers are matched by their similarity s in [0, 1]: one to one and of the same class for the
-distance (`allalike.distances.matching`), and whatever their classes for the groups of which the estimated label is made
-(`allalike.rules.grouping`, `allalike.rules.fusion`). Both are found once, when a block is prepared.
+An answer is a list of objects with positions and optional classes. The empty list ``[]`` is an answer as well: the
+worker looked and found nothing. Objects of two answers are matched by their similarity s in [0, 1]. For the distance,
+matches are one-to-one within a class (`allalike.distances.matching`). For the estimate, objects are grouped across
+classes (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are computed once per block.
 
-A group of objects is kept if more than the quorum of the weight supports it. Estimated labels have a table of objects,
-with one row per object, and workers have the shares of kept objects that they missed, and of theirs that were not kept.
+The estimate keeps groups supported by more than the quorum of the weight. It has a table with one row per object. The
+worker table contains miss rates and false alarm rates.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LARGEST_NUMBER = 1e150
 class Known(NamedTuple):
     """The vocabulary of objects: their sorted classes, and the number of coordinates.
 
-    Where objects have no class, None is the only one; where there are no objects, there is none.
+    If objects have no class, the only class is None; without objects, there are no classes.
     """
 
     classes: tuple[Any, ...] = ()
@@ -64,7 +64,7 @@ class Known(NamedTuple):
 
 
 def order_classes(classes: set[Any], name: str) -> tuple[Any, ...]:
-    """Return classes in order; refuse those of different types.
+    """Sort classes; raise an error if they have different types.
 
     >>> order_classes({"dog", "cat"}, "boxes")
     ('cat', 'dog')
@@ -82,24 +82,24 @@ def order_classes(classes: set[Any], name: str) -> tuple[Any, ...]:
             )
         one, other = sorted(named, key=lambda each: type(each).__name__)[:2]
         raise LabelError(
-            f"The classes of {name} are of different types: {one!r} and {other!r}. Give all of them the same type."
+            f"The classes of {name} have different types: {one!r} and {other!r}. Give all classes the same type."
         )
     return tuple(sorted(classes))
 
 
 def read_number(value: Any) -> float:
-    """Return a coordinate, or raise ValueError."""
+    """Return a valid coordinate, or raise ValueError."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"the coordinate {value!r} is not a number")
     if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"the coordinate {value} is not finite, or too large")
+        raise ValueError(f"the coordinate {value} is not finite or too large")
     return float(value) + 0.0
 
 
 def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
-    """Return the class of an object by the first key that it has, or None; several classes break the rule.
+    """Return the class of an object by the first key present, or None; several classes violate the rule.
 
     >>> class_of({"x": 1, "label": ["cat"]}, ("class", "label"), "a box must have one class")
     'cat'
@@ -107,23 +107,23 @@ def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
     name = next((thing[key] for key in keys if thing.get(key) is not None), None)
     if isinstance(name, list | tuple):
         if len(name) != 1:
-            raise ValueError(f"{rule}, and this has {len(name)}: {name!r}")
+            raise ValueError(f"{rule}, but this one has {len(name)}: {name!r}")
         name = name[0]
-    return None if name is None else read_name(name, "it is no class:")
+    return None if name is None else read_name(name, "the class")
 
 
 def _describe_form(thing: tuple[Any, ...]) -> str:
     return f"{len(thing) - 1} coordinates and {'no class' if thing[-1] is None else 'a class'}"
 
 
-_CELLS_PER_CHUNK = 1 << 22  # pairs of objects that may be compared together
+_CELLS_PER_CHUNK = 1 << 22  # pairs of objects compared at a time
 
 
 def _check_quorum(value: Any, name: str) -> Any:
     if value == "auto":
         return value
     if isinstance(value, str):
-        raise OptionError(f"{name} is {value!r}. It must be a number from 0 to below 1, or 'auto'.")
+        raise OptionError(f"{name} is {value!r}. It must be a number at least 0 and below 1, or 'auto'.")
     return check_number(value, name, least=0, below=1)
 
 
@@ -131,18 +131,19 @@ def _check_quorum(value: Any, name: str) -> Any:
 class Objects(Marks, Pairwise):
     """Labels that are lists of objects.
 
-    A domain below this one is made of a few functions. A parsed label is a tuple of objects in order, and an object a
-    tuple of its numbers and its class, which is None where there are no classes.
+    A subclass implements a few functions. A parsed label is a sorted tuple of objects. An object is a tuple of its
+    numbers and its class, which is None if objects have no classes.
 
-    - ``_read_object`` reads one object: its numbers, and its class or None. Where an answer may also be something else
-      than a list, ``_read_answer`` makes a list of objects of it.
-    - ``_columns`` names the numbers; ``_width`` is how many there are where no object occurs, ``_number`` their type.
-    - ``_similarity`` compares rows of numbers, in [0, 1], and is 1 only if they are the same.
-    - ``_reach`` returns the range of each object on one axis: objects whose ranges do not meet have nothing in common.
-      ``_edges`` finds all pairs that are similar by it; a domain may have a better way.
-    - ``_find_middles`` finds where groups of drawings are.
-    - ``overlap`` is the similarity from which objects may be the same, and ``_cut`` that from which they count in a
-      distance, which is the same unless the domain says otherwise. ``_match_edges`` says what else must be true to be
+    - ``_read_object`` parses one object: its numbers, and its class or None. ``_read_answer`` converts other forms of
+      answers to a list of objects.
+    - ``_columns`` names the numbers. ``_width`` is their default count without objects, and ``_number`` is their type.
+    - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
+    - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
+      ``_edges`` uses it to find all similar pairs.
+    - ``_find_middles`` computes the position of each group of objects.
+    - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance, by default the
+    same.
+      ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
       matched, and ``_measure`` finds distances from what is matched, or in any other way from the members.
 
     >>> from allalike.domains.objects.boxes import Boxes
@@ -152,7 +153,7 @@ class Objects(Marks, Pairwise):
 
     rules: ClassVar[tuple[Rule, ...]] = (Rule("fusion", fusion), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = tuple(matching.DISTANCES)
-    noise: ClassVar[General] = General(farthest=1.0)  # worthless objects are nowhere near the others
+    noise: ClassVar[General] = General(farthest=1.0)  # random objects do not overlap the others
     _thing: ClassVar[str] = "an object"
     _class_key: ClassVar[str] = "class"
     _number: ClassVar[type[int] | type[float]] = float
@@ -163,45 +164,45 @@ class Objects(Marks, Pairwise):
 
     @abstractmethod
     def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
-        """Return the numbers and the class of one object, or raise ValueError with the reason."""
+        """Parse the numbers and the class of one object, or raise ValueError with the reason."""
 
     @abstractmethod
     def _columns(self, width: int) -> tuple[str, ...]:
-        """Name the numbers of an object."""
+        """Return the names of an object's numbers."""
 
     @abstractmethod
     def _similarity(self, left: Floats, right: Floats) -> Floats:
-        """Describe how similar objects are, row by row."""
+        """Compute the similarity of objects row by row."""
 
     @abstractmethod
     def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        """Return from where to where each object reaches on one axis."""
+        """Return the start and end of each object on one axis."""
 
     @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        """Return where each group of drawings is, and which of them were drawn among equals."""
+        """Return the position of each group of objects, and whether it was drawn among equals."""
 
     def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        """Return which objects have no extent, though they should, so that they are like themselves only."""
+        """Return whether each object degenerates to zero extent; such objects match only equal ones."""
         return np.zeros(len(geometry), np.bool_)
 
     def _read_answer(self, value: Any) -> list[Any]:
-        """Return the objects of an answer as they are written."""
-        return read_list(value, f"it must be a list, of which each element is {self._thing}")
+        """Return the unparsed objects of an answer."""
+        return read_list(value, f"it must be a list whose elements are each {self._thing}")
 
     @property
     def _cut(self) -> float:
-        """The similarity from which objects count in a distance."""
+        """The minimum similarity of objects in a distance."""
         return self.overlap
 
     @property
     def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        """The distance of two answers from what is matched, and from how many objects each has."""
+        """The distance of two answers given the matches and their numbers of objects."""
         return matching.DISTANCES[str(self.distance)]
 
     @property
     def _fused(self) -> bool:
-        """Whether an estimate is composed of the objects that exceed the quorum."""
+        """Whether the estimate consists of the objects that exceed the quorum."""
         return self.rule == "fusion"
 
     @property
@@ -211,24 +212,26 @@ class Objects(Marks, Pairwise):
     def _parse(self, value: Any) -> tuple[Any, ...]:
         given = self._read_answer(value)
         if len(given) > self.most:
-            raise ValueError(f"it has {len(given):,} objects, and at most {self.most:,} are expected; raise most=")
+            raise ValueError(
+                f"it has {len(given):,} objects, but at most {self.most:,} are allowed; increase the option most"
+            )
         things = [(*numbers, name) for numbers, name in map(self._read_object, given)]
         widths = sorted({len(thing) - 1 for thing in things})
         if len(widths) > 1:
-            raise ValueError(f"its objects have {widths[0]} and {widths[-1]} coordinates; give all of them as many")
+            raise ValueError(f"its objects have {widths[0]} and {widths[-1]} coordinates; give all the same number")
         if len({type(thing[-1]) for thing in things}) > 1:
-            raise ValueError("its objects have classes of different types, or only some have one")
+            raise ValueError("its objects have classes of different types, or only some of them have a class")
         return tuple(sorted(things))
 
     def _check_forms(self, labels: Column, codes: Array, forms: Sequence[str]) -> None:
-        """Refuse answers in different forms, and name their rows; an empty answer has any form."""
+        """Raise an error if answers have different forms; empty answers fit any form."""
         first = {form: code for code, form in reversed(list(enumerate(forms))) if form}
         if len(first) > 1:
             one, other = sorted(first.items(), key=lambda item: item[1])[:2]
             rows = [labels.row(int(np.argmax(codes == code))) for _, code in (one, other)]
             raise LabelError(
-                f"The {self.name} are in different forms: row {rows[0]} has {one[0]}, row {rows[1]} has {other[0]}."
-                " Write all of them alike."
+                f"The {self.name} have different forms: row {rows[0]} has {one[0]}, row {rows[1]} has {other[0]}."
+                " Use one form."
             )
 
     def _find_common(self, parsed: list[Any]) -> Known:
@@ -240,7 +243,7 @@ class Objects(Marks, Pairwise):
         known = list(commons)
         widths = {each.width for each in known if each.width}
         if len(widths) > 1:
-            raise LabelError(f"The {self.name} have {min(widths)} and {max(widths)} numbers. Give all of them as many.")
+            raise LabelError(f"The {self.name} have {min(widths)} and {max(widths)} numbers. Give all the same number.")
         return Known(
             order_classes({name for each in known for name in each.classes}, self.name), max(widths, default=0)
         )
@@ -268,7 +271,7 @@ class Objects(Marks, Pairwise):
         return found
 
     def _meet(self, members: Members) -> Edges:
-        """Return all edges between the objects of a block, which come task after task."""
+        """Return all edges between the objects of a block; objects are sorted by task."""
         count = np.bincount(members.task)
         first = np.concatenate([[0], np.cumsum(count)])
         found = [Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
@@ -280,29 +283,29 @@ class Objects(Marks, Pairwise):
         return Edges(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _edges(self, members: Members) -> Edges:
-        """Return all pairs of objects of different answers to a task that are similar, the earlier answer first."""
+        """Return all similar pairs of objects from different answers to a task; the first is of the earlier answer."""
         ends = np.sort(np.stack(self._find_near(members)), axis=0)
         left, right = ends[:, members.answer[ends[0]] != members.answer[ends[1]]]
         edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
         return edges.keep(self._is_edge(edges.similarity))
 
     def _find_near(self, members: Members) -> tuple[Array, Array]:
-        """Return all pairs of objects of a task that may be similar."""
+        """Return all candidate pairs of similar objects within tasks."""
         return matching.sweep(*self._reach(members.geometry), members.task)
 
     def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
-        """Return which pairs are similar enough to be looked at."""
+        """Return whether pairs are similar enough for grouping or matching."""
         return np.asarray((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
 
     def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
-        """Return which edges may be matched: those of the same class that are similar enough."""
+        """Return whether edges may be matches: the same class and sufficient similarity."""
         same: npt.NDArray[np.bool_] = members.kind[edges.left] == members.kind[edges.right]
         return same & (edges.similarity >= self._cut)
 
     def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
-        """Compute how far answer left[k] is from answer right[k], given to which pair k each edge belongs.
+        """Compute the distance of answers left[k] and right[k], given the pair index k of each edge.
 
-        Members come answer after answer, and the first end of an edge belongs to the earlier answer.
+        Members are sorted by answer, and the first end of an edge belongs to the earlier answer.
         """
         if self.distance == "count":
             matched = np.zeros(len(left))
@@ -320,7 +323,7 @@ class Objects(Marks, Pairwise):
         return np.clip(self._formula(matched, size[left], size[right]), 0.0, 1.0)
 
     def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
-        """Return which objects of the same class are the same by how similar they are."""
+        """Return whether objects of the same class count as the same object, given their similarity."""
         return np.asarray((similarity > 0) & (similarity >= self.overlap))
 
     def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
@@ -343,7 +346,7 @@ class Objects(Marks, Pairwise):
         return [self.show(thing) for thing in parsed]
 
     def show(self, thing: tuple[Any, ...]) -> dict[str, Any]:
-        """Return an object as a dictionary."""
+        """Convert an object to a dictionary."""
         shown = {name: self._number(value) for name, value in zip(self._columns(len(thing) - 1), thing, strict=False)}
         return shown if thing[-1] is None else {**shown, self._class_key: thing[-1]}
 
@@ -361,7 +364,7 @@ class Objects(Marks, Pairwise):
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectEncoding(PairwiseEncoding, Things):
-    """Parsed lists of objects, and the classes of these."""
+    """Parsed lists of objects, and their vocabulary."""
 
     domain: Objects
     common: Known
@@ -372,7 +375,7 @@ class ObjectEncoding(PairwiseEncoding, Things):
         return ObjectKernels(domain=self.domain, quorum=0.5 if isinstance(quorum, str) else quorum)
 
     def prepare(self, block: Block) -> Block:
-        check_pairs(block)  # before all objects are compared
+        check_pairs(block)  # before comparing objects
         stored = self.store(block)
         store = stored[Stored].store
         members = list_members(stored, store)
@@ -446,7 +449,7 @@ class ObjectEncoding(PairwiseEncoding, Things):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
 
     def _told(self, found: Mapping[str, Array]) -> list[Any]:
-        """Return what was found about the objects of each truth, or None where that is not known."""
+        """Return the `NUMBERS` of each estimate's objects, or None for gold labels and unknown numbers."""
         if OBJECTS not in found:
             return [None] * len(found["label"])
         known = found.get("known", np.zeros(len(found["label"]), np.bool_))
@@ -454,14 +457,14 @@ class ObjectEncoding(PairwiseEncoding, Things):
 
 
 def list_members(block: Block, store: Collections) -> Members:
-    """List the objects of all answers, answer after answer."""
+    """List the objects of all answers in the order of answers."""
     answer, place = ranges(store.first[block.label], store.first[block.label + 1])
     task = block.task
     return Members(store.geometry[place], store.kind[place], answer, task[answer])
 
 
 def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
-    """Return the number of each edge's pair of answers, among all pairs of a task in order."""
+    """Return the index of each edge's pair of answers among all pairs of its task in order."""
     place = np.arange(len(block.label)) - block.to_answers(block.starts)
     later = block.to_answers(block.sizes) - 1 - place
     first = np.cumsum(later) - later
@@ -471,7 +474,7 @@ def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectKernels(PairwiseKernels):
-    """Sums over pairs of answers, and truths made of groups of objects."""
+    """Sums over pairs of answers, and estimates from groups of objects."""
 
     domain: Objects
     quorum: float
@@ -480,7 +483,7 @@ class ObjectKernels(PairwiseKernels):
         return super().decide(self.fusing(block), weights, faults, ties)
 
     def fusing(self, block: Block) -> Block:
-        """Return the block with what it takes to fuse its objects."""
+        """Add the settings of fusion to a block."""
         return block.keeping(Fusing(self.quorum, self.domain._find_middles, self.domain._similarity))
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
@@ -498,13 +501,13 @@ class ObjectKernels(PairwiseKernels):
         return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **told}
 
     def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum, per worker, what chooses the quorum, and the objects without extent."""
+        """Sum the statistics that determine the quorum, and count objects without extent, per worker."""
         grouped = block[GroupedObjects]
         flat = sum_by(grouped.answer, np.where(self.domain._is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
         return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
 
     def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum, per worker, the shares of the groups kept in their tasks and of those without them, and count theirs."""
+        """Sum per worker the support of kept groups in their tasks and of those they missed; count their objects."""
         grouped = block[GroupedObjects]
         weight, total = block.answer_weights(weights)
         share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]

@@ -1,16 +1,16 @@
-"""Points: clicks on the things in a picture, landmarks of a body, moments at which something happens.
+"""Points: clicks on objects in a picture, body landmarks, moments of events.
 
     s(a, b) = max(0, 1 - |a - b| / radius)
 
-The radius is how far apart two clicks on the same thing may be, in the units of the data. Only who knows the things
-knows it, so that it must be given; where it is not, one is suggested from the answers: a worker does not click on the
-same thing twice.
+The radius is the largest distance of two clicks on the same object, in the units of the data. It depends on the
+objects, so it must be given. If it is missing, the error suggests a value from the answers, because workers do not
+click on the same object twice.
 
-Where points have names, such as those of a body, each occurs at most once in an answer, and points are the same thing
-if they have the same name, wherever they are. A point that is missing in one answer is one without a partner.
+If points have names, such as body landmarks, each name occurs at most once per answer. Points with the same name belong
+to the same object, regardless of their positions. A point absent from one answer is unmatched.
 
-It works for cells, animals from the air, landmarks and moments. It fails where things are closer to each other than the
-radius, for their points are then taken for one thing, and where the radius is smaller than people's hands are steady.
+It works for cells, animals in aerial images, landmarks and moments. It fails if objects are closer to each other than
+the radius, because their points are merged, and if the radius is smaller than the precision of clicks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KEYPOINTS = "keypoints"
 
 
 def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
-    """Return the points of an answer as they are written, or raise ValueError with the reason."""
+    """Return the unparsed points of an answer, or raise ValueError with the reason."""
     if isinstance(value, str):
         value = parse_json(value) if value.lstrip().startswith("{") else json_list(value)
     if isinstance(value, np.ndarray):
@@ -59,29 +59,29 @@ def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
     if isinstance(value, dict) and _KEYPOINTS in value:
         return read_keypoints(value[_KEYPOINTS], names)
     if not isinstance(value, list | tuple):
-        raise ValueError("it must be a list, of which each element is a point")
+        raise ValueError("it must be a list whose elements are each a point")
     flat = names is not None and len(value) > 0 and all(isinstance(each, int | float) for each in value)
     return read_keypoints(value, names) if flat else list(value)
 
 
 def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
-    """Return the points of a row ``x, y, v, x, y, v, ...``, each with its name, without those that are absent.
+    """Parse a row ``x, y, v, x, y, v, ...`` as named points without absent ones.
 
     >>> read_keypoints([1, 2, 2, 0, 0], ["nose", "chin"])
     Traceback (most recent call last):
-    ValueError: 2 names need 6 numbers x, y, v, and these are 5
+    ValueError: 2 names need 6 numbers x, y, v, but there are 5
     """
     if names is None:
-        raise ValueError("what the keypoints are called is not said; say it with names=['nose', ...]")
+        raise ValueError("the keypoints have no names; set names=['nose', ...]")
     if not isinstance(row, list | tuple) or len(row) != 3 * len(names):
         given = len(row) if isinstance(row, list | tuple) else "none"
-        raise ValueError(f"{len(names)} names need {3 * len(names)} numbers x, y, v, and these are {given}")
+        raise ValueError(f"{len(names)} names need {3 * len(names)} numbers x, y, v, but there are {given}")
     places = zip(row[::3], row[1::3], row[2::3], names, strict=True)
     return [[x, y, name] for x, y, v, name in places if read_number(v) > 0]
 
 
 def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
-    """Return the coordinates and the class of a point, or raise ValueError with the reason."""
+    """Parse the coordinates and the class of a point, or raise ValueError with the reason."""
     if isinstance(value, dict):
         return _read_keys(value)
     if isinstance(value, np.ndarray):
@@ -92,14 +92,14 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
     if len(value) > 1 and (value[-1] is None or isinstance(value[-1], str)):
         *value, name = value
     if not value:
-        raise ValueError("a point without coordinates is nowhere")
-    return tuple(map(read_number, value)), None if name is None else read_name(name, "it is no class:")
+        raise ValueError("a point has no coordinates")
+    return tuple(map(read_number, value)), None if name is None else read_name(name, "the class")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
     axes = [axis for axis in AXES if axis in point]
     if axes != list(AXES[: max(len(axes), 1)]):
-        raise ValueError(f"the object {point!r} has no coordinates, which are called x, y and z")
+        raise ValueError(f"the object {point!r} has no coordinates; use the keys x, y and z")
     name = class_of(point, CLASS_KEYS, "a point must have one class")
     return tuple(read_number(point[axis]) for axis in axes), name
 
@@ -113,13 +113,13 @@ def _check_names(value: Any, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Points(Objects):
-    """Lists of points, compared by the best matching of points that are near each other.
+    """Lists of points, compared by optimal one-to-one matching of nearby points.
 
-    A label is a list, or a text that is one in JSON. A point is a list of coordinates ``[x, y]``, perhaps with a class
-    behind them, ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``,
-    ``keypointlabels`` or ``tool``. On one axis it is a number, so that ``[3.2, 7.9]`` are two moments. With ``names``
-    it may also be a row of COCO, ``x, y, v, x, y, v, ...``. ``[]`` means that there are none. Points come back as
-    objects with their coordinates, their class, and how sure they are; ``count`` says how many there are.
+    A label is a list, or a list as JSON text. A point is a list of coordinates ``[x, y]`` with an optional class, ``[x,
+    y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``, ``keypointlabels`` or ``tool``.
+    On one axis a point is a number: ``[3.2, 7.9]`` are two moments. With ``names``, a COCO row ``x, y, v, x, y, v,
+    ...`` is accepted as well. ``[]`` means no points. Estimates are objects with their coordinates, their class and
+    their support; ``count`` is their number.
 
     Parameters
     ----------
@@ -128,13 +128,12 @@ class Points(Objects):
     names
         Names of the points, if each occurs at most once in an answer.
     form
-        ``soft``, where points count the less the farther apart they are, or ``hard``, where all within the radius
-        count the same.
+        ``soft``, which reduces the similarity with the distance, or ``hard``, which counts all points within the radius
+        equally.
     overlap
-        The similarity that two points must have to be the same thing; 0 takes all within the radius.
+        Minimum similarity of points of the same object; 0 accepts all points within the radius.
     quorum
-        The share of the weight that a point must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
-        answers.
+        Share of the weight that a point must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
     middle
         ``mean``, or ``median`` for the geometric median.
     most
@@ -152,7 +151,7 @@ class Points(Objects):
     """
 
     name: ClassVar[str] = "points"
-    summary: ClassVar[str] = "lists of points [x, y, class], or of moments; distance by the best matching in a radius"
+    summary: ClassVar[str] = "lists of points [x, y, class], or of moments; optimal matching within a radius"
     _thing: ClassVar[str] = "a point"
     _width: ClassVar[int] = 2
     radius: float | None = number(None, least=0, below=1e150)
@@ -165,10 +164,10 @@ class Points(Objects):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.radius == 0:
-            raise OptionError("radius is 0. It must be larger: how far apart two points on the same thing may be.")
+            raise OptionError("radius is 0. It must be positive: the largest distance of clicks on one object.")
 
     def learn(self, labels: Column) -> ObjectEncoding:
-        """Learn which classes there are; ask for the radius, and suggest one, where it is not given."""
+        """Learn the classes; without a radius, raise an error that suggests one."""
         encoding = super().learn(labels)
         if self.radius is None:
             self._ask_radius(labels.parsed(self._parse)[1], encoding.common.width or self._width)
@@ -177,16 +176,14 @@ class Points(Objects):
     def _ask_radius(self, parsed: list[Any], width: int) -> None:
         store = matching.pack(parsed, width)
         radius = suggest_radius(store.geometry, np.repeat(np.arange(len(parsed)), store.sizes))
-        why = (
-            f"{radius or 1:g} is suggested: of the points that one worker has set in one answer, hardly any are closer."
-        )
+        why = f"The answers suggest {radius or 1:g}, because few points of the same answer are closer to each other."
         if radius is None:
-            why = "The answers suggest none, for no worker has set two different points in one answer; 1 is a guess."
+            why = "The answers suggest no value, because no answer contains two distinct points; 1 is a guess."
         named = float(f"{radius or 1:g}")
         raise LabelError(
-            "How far apart two points on the same thing may be must be said, in the units of the data (radius). "
+            "Set radius, the largest distance of two points on the same object, in the units of the data. "
             + why
-            + " Look whether it fits.",
+            + " Check that it fits.",
             domain=spell_domain(replace(self, radius=int(named) if named.is_integer() else named)),
         )
 
@@ -198,10 +195,10 @@ class Points(Objects):
         if self.names is not None:
             given = [thing[-1] for thing in things]
             if unknown := [name for name in given if name not in self.names]:
-                raise ValueError(f"it has a point {unknown[0]!r}, and names has {', '.join(self.names)}")
+                raise ValueError(f"it has a point {unknown[0]!r}, but names are {', '.join(self.names)}")
             if len(set(given)) < len(given):
                 twice = next(name for name in given if given.count(name) > 1)
-                raise ValueError(f"it has two points {twice!r}, and with names each is there at most once")
+                raise ValueError(f"it has two points {twice!r}, but each name may occur only once")
         return things
 
     def _columns(self, width: int) -> tuple[str, ...]:
@@ -245,7 +242,7 @@ class Points(Objects):
 
 @dataclass(frozen=True, kw_only=True)
 class PointEncoding(ObjectEncoding):
-    """Parsed lists of points, of whose truths it is told how many there are."""
+    """Parsed lists of points; estimates have counts."""
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         count = np.array([len(label) for label in found["label"]], np.int64)

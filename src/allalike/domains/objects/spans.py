@@ -1,17 +1,16 @@
-"""Spans: stretches of a text, each perhaps with a tag, such as the names in it.
+"""Spans: segments of a text with optional tags, such as named entities.
 
     s(a, b) = positions in both / positions in either
 
-From that three distances are made. ``overlap`` is the best matching of spans of the same tag that share anything, by
-how much they share; ``exact`` matches spans whose start, end and tag are the same; ``characters`` is the Jaccard
-distance of the pairs of a position and a tag, which knows nothing of where one span ends and the next begins.
+Three distances are based on this similarity. ``overlap`` is the optimal matching of overlapping spans with the same
+tag, weighted by similarity. ``exact`` matches only spans with equal start, end and tag. ``characters`` is the Jaccard
+distance of sets of (position, tag) pairs, which ignores boundaries between adjacent spans.
 
-The middle of several spans is the pair of start and end that most of the weight has given: ends that somebody meant,
-and no average of them, which may lie within a word.
+The estimated position of a group of spans is the (start, end) pair with the largest weight. It is not an average, which
+could split a word.
 
-It works for names and other entities, in characters or in tokens. It fails where workers disagree about what a span is,
-the whole clause or its noun: under ``exact`` such workers look as bad as those who saw nothing, and ``overlap`` is
-kinder.
+It works for named entities, in characters or tokens. It fails if workers disagree about span boundaries, such as a
+clause or its noun: under ``exact``, their answers are as distant as missing spans. ``overlap`` is less strict.
 """
 
 from __future__ import annotations
@@ -44,22 +43,22 @@ if TYPE_CHECKING:
 
 
 CLASS_KEYS = ("class", "tag", "label", "type", "labels")
-_LARGEST_POSITION = 1 << 53  # up to which whole numbers are exact
+_LARGEST_POSITION = 1 << 53  # larger whole numbers are not exact
 
 
 def split_tags(text: str) -> list[Any]:
-    """Return the elements of a JSON list, or tags with space between them."""
+    """Return the elements of a JSON list, or tags separated by whitespace."""
     if text.lstrip().startswith("["):
         return json_list(text)
     if not are_tags(tags := text.split()):
-        raise ValueError("it is neither a JSON list of spans, nor a tag such as O or B-PER for each token")
+        raise ValueError("it is neither a JSON list of spans nor a list of token tags such as O and B-PER")
     return list(tags)
 
 
 def read_tags(tags: Sequence[str]) -> list[list[Any]]:
-    """Return the spans of tags, from token to token (IOB1, IOB2, BIOES, BILOU).
+    """Convert token tags to spans of token positions (IOB1, IOB2, BIOES, BILOU).
 
-    An ``I-`` behind ``O`` or behind another tag begins a span too: so IOB1 has it, and so broken tags are meant.
+    An ``I-`` after ``O`` or after another tag starts a span, as in IOB1 and in malformed IOB2.
 
     >>> read_tags(["B-PER", "I-PER", "O", "I-LOC", "I-ORG", "B-ORG"])
     [[0, 2, 'PER'], [3, 4, 'LOC'], [4, 5, 'ORG'], [5, 6, 'ORG']]
@@ -83,20 +82,19 @@ def read_tags(tags: Sequence[str]) -> list[list[Any]]:
 
 
 def read_span(value: Any) -> tuple[tuple[float, ...], Any]:
-    """Return the start, the end and the tag of a span, or raise ValueError with the reason."""
+    """Parse the start, end and tag of a span, or raise ValueError with the reason."""
     if isinstance(value, dict):
         start, end, name = _take_keys(value)
     else:
         listed = value.tolist() if isinstance(value, np.ndarray) else value
         if not isinstance(listed, list | tuple) or len(listed) not in (2, 3):
-            raise ValueError(f"a span must be [start, end] or [start, end, tag], or an object, and {value!r} is not")
+            raise ValueError(f"a span must be [start, end], [start, end, tag] or an object, not {value!r}")
         start, end, *names = listed
-        name = read_name(names[0], "it is no class:") if names and names[0] is not None else None
+        name = read_name(names[0], "the tag") if names and names[0] is not None else None
     begin, behind = _read_position(start), _read_position(end)
     if behind <= begin:
         raise ValueError(
-            f"the span from {start} to {end} ends before it has begun; the end is the position behind its last"
-            " character"
+            f"the span from {start} to {end} is empty or reversed; the end is the position after its last character"
         )
     return (begin, behind), name
 
@@ -111,34 +109,30 @@ def _take_keys(span: dict[str, Any]) -> tuple[Any, Any, Any]:
 def _read_position(value: Any) -> float:
     number = read_number(value)
     if number != round(number) or not 0 <= number <= _LARGEST_POSITION:
-        raise ValueError(f"the position {value} is not a whole number from 0 on")
+        raise ValueError(f"the position {value} is not a whole number of at least 0")
     return number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spans(Objects):
-    """Lists of spans of a text, compared by the best matching of spans that overlap.
+    """Lists of spans in a text, compared by optimal matching of overlapping spans.
 
-    A label is a list, or a text that is one in JSON. A span is ``[start, end]``, perhaps with a tag behind it, or an
-    object with ``start`` and ``end`` (or ``start_offset`` and ``end_offset``) and ``class``, ``tag``, ``label``,
-    ``type`` or ``labels``. The end is the position behind the last character. Spans may overlap. A whole answer may
-    also be one tag for each token, as a list or with space between them: ``O B-PER I-PER`` (IOB, IOB2, BILOU, BIOES);
-    positions are then numbers of tokens. ``[]`` means that there are none. Spans come back as objects with ``start``,
-    ``end``, their ``class``, and how sure they are.
+    A label is a list, or a list as JSON text. A span is ``[start, end]`` or ``[start, end, tag]``, or an object with
+    ``start`` and ``end`` (or ``start_offset`` and ``end_offset``) and ``class``, ``tag``, ``label``, ``type`` or
+    ``labels``. The end is the position after the last character. Spans may overlap. An answer may also contain one tag
+    per token, as a list or separated by spaces: ``O B-PER I-PER`` (IOB, IOB2, BILOU, BIOES); positions are then token
+    numbers. ``[]`` means no spans. Estimates are objects with ``start``, ``end``, ``class`` and their support.
 
     Parameters
     ----------
     overlap
-        The share of what two spans cover that both must cover for them to be the same thing; the distance ``overlap``
-        counts all that they share.
+        Minimum intersection over union of spans of the same object; the distance ``overlap`` counts all overlaps.
     quorum
-        The share of the weight that a span must exceed to be kept, from 0 to below 1; ``auto`` chooses it by the
-        answers.
+        Share of the weight that a span must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
     most
         Maximum number of spans in an answer.
     rule
-        Aggregation rule: ``fusion``, ``positions`` (each position by itself), ``medoid`` or ``best
-        worker``.
+        Aggregation rule: ``fusion``, ``positions`` (each position separately), ``medoid`` or ``best worker``.
     distance
         ``overlap``, ``exact`` or ``characters``.
 
@@ -150,7 +144,7 @@ class Spans(Objects):
     """
 
     name: ClassVar[str] = "spans"
-    summary: ClassVar[str] = "lists of spans [start, end, tag], or tags such as B-PER; distance by the best matching"
+    summary: ClassVar[str] = "lists of spans [start, end, tag], or tags such as B-PER; optimal matching"
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule("fusion", fusion),
         Rule("positions", vote_on_positions),
@@ -183,7 +177,7 @@ class Spans(Objects):
         return split_tags(value) if isinstance(value, str) else super()._read_answer(value)
 
     def learn(self, labels: Column) -> ObjectEncoding:
-        """Learn which tags there are; positions are of characters or of tokens, but not of both."""
+        """Learn the tags; positions must all be of characters or all of tokens."""
         codes, given = labels.parsed(self._listed)
         units = [each and ("tags of tokens" if are_tags(each) else "spans of characters") for each in given]
         self._check_forms(labels, codes, units)

@@ -1,9 +1,9 @@
-"""Votes on objects: which class each object is, for methods that need classes.
+"""Votes on objects: conversion of object lists to class labels, for methods that need classes.
 
-A list of objects is not a class. But the groups of objects of a task (`allalike.rules.grouping`) are questions of their
-own: what is this? Everyone who answered the task votes for the class that they gave to the object, or for *nothing* if
-they did not mark it. A method for classes can weight workers by their votes and decide each of them, and the decisions
-put together are the estimated label. A task without any object is one vote, on which all agree.
+Lists of objects are not classes, but each group of objects of a task (`allalike.rules.grouping`) is a question: which
+class is this object? Every worker of the task votes for the class of their own object in the group, or for *nothing*
+without such an object. A method for classes weights workers by these votes and classifies each group; together, the
+results are the estimated label. A task without objects is one unanimous vote.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class ObjectVotes:
 
     @property
     def encoding(self) -> ClassEncoding:
-        """The numbers of the classes, and of nothing."""
+        """The encoding of class indices; the last index means *nothing*."""
         return ClassEncoding.of(Categorical(), Values(arrow_of(np.arange(len(self.classes) + 1))))
 
     def cast(self, block: Block) -> Block:
-        """Ask of each group what it is."""
+        """Convert a block to votes on the class of each group."""
         grouped = self._grouped(block)
         task, first = self._tasks(block, grouped)
         sizes = block.sizes[task]
@@ -64,7 +64,7 @@ class ObjectVotes:
         return self.encoding.prepare(votes)
 
     def count(self, block: Block, weights: Floats, found: Mapping[str, Array], ties: Ties) -> dict[str, Array]:
-        """Keep the groups that are not nothing, each of the class that was found."""
+        """Estimate labels from the groups that are classified as objects."""
         grouped = self._grouped(block)
         _, first = self._tasks(block, grouped)
         vote = first[grouped.task] + self._within(block, grouped)
@@ -76,7 +76,7 @@ class ObjectVotes:
         return put_together(block, weight, kept, label, share, found["tied"][vote], ties).columns()
 
     def _grouped(self, block: Block) -> GroupedObjects:
-        """Return the groups with the numbers that classes have everywhere."""
+        """Return the groups with the class indices of the whole vocabulary."""
         grouped = block[GroupedObjects]
         place = {name: code for code, name in enumerate(self.classes)}
         codes = np.array([place[name] for name in grouped.classes], np.int64)
@@ -88,6 +88,6 @@ class ObjectVotes:
         return np.repeat(np.arange(block.n_tasks), count), np.cumsum(count) - count
 
     def _within(self, block: Block, grouped: GroupedObjects) -> Array:
-        """Return the number of each group among those of its task."""
+        """Return the index of each group within its task."""
         count = np.bincount(grouped.task, minlength=block.n_tasks)
         return np.asarray(np.arange(len(grouped)) - (np.cumsum(count) - count)[grouped.task])

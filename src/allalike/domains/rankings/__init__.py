@@ -1,1 +1,1 @@
-"""Rankings: orders of items, with ties and gaps."""
+"""Rankings of items, with ties and gaps, and their voting rules."""

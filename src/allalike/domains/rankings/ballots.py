@@ -1,11 +1,11 @@
-"""Ballots: the weighted rankings of tasks with equally many items, as voting rules see them.
+"""Ballots: weighted rankings of tasks with equal numbers of items, the input of voting rules.
 
-A voting rule finds an order of a task's items, best first, in which items are numbered 0..q-1 as they come among the
-task's items. Every number here is a share of the task's weight; shares within 1e-9 of each other are equal.
+A voting rule returns an order of each task's items, best first. Items are numbered 0..q-1 within their task. All
+numbers are shares of the task's weight. Shares within 1e-9 of each other are equal.
 
-Where answers have ties or gaps, there are no positions. Then P(a, b) is the share of weight that puts a before b, plus
-half of the weight that does not order the two, because of a tie or a gap. So the margin P(a, b) - P(b, a) is that of
-the workers who compare a with b, and 0 where none does.
+Answers with ties or gaps have no positions. P(a, b) is then the share of weight that prefers a to b, plus half of the
+weight that does not order the two. The margin P(a, b) - P(b, a) therefore depends only on workers who compare a with b,
+and is 0 without them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from allalike.domains.rankings.comparisons import Comparisons
 
-_NUMBERS_AT_ONCE = 1 << 21  # in one table of some tasks
-_MOST_TABLES = 8  # of the same size, at a time
-_WORTH_REPORTING = 100  # items; with fewer it is done before anyone can read it
+_NUMBERS_AT_ONCE = 1 << 21  # numbers in a table of several tasks
+_MOST_TABLES = 8  # tables of equal size at a time
+_WORTH_REPORTING = 100  # items; with fewer, the search finishes quickly
 
 
 class Ranked(NamedTuple):
-    """An order per task, and whether some of it was drawn; of scores also which items have that of the one before."""
+    """An order per task, whether it contains random choices, and for scores which items tie with their predecessor."""
 
     order: npt.NDArray[np.intp]
     drawn: npt.NDArray[np.bool_]
@@ -47,7 +47,7 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """All tasks of a block: complete orders, and those with ties or gaps; the tables of a part's tasks are small."""
+    """All tasks of a block, split by the number of items and completeness, so that tables stay small."""
 
     parts: tuple[Orders | Comparisons, ...]
     item_hash: npt.NDArray[np.uint64]
@@ -55,7 +55,7 @@ class Parts:
 
 
 def split_tasks(block: Block, n_items: Array, complete: Array) -> Iterator[tuple[int, bool, Array, Array]]:
-    """Yield some tasks at a time with equally many items: how many, whether complete, the tasks, and their answers."""
+    """Yield groups of tasks with equal numbers of items: this number, completeness, the tasks and their answers."""
     ends = block.starts + block.sizes
     for whole in (True, False):
         for q in np.unique(n_items[complete == whole]).tolist():
@@ -66,7 +66,7 @@ def split_tasks(block: Block, n_items: Array, complete: Array) -> Iterator[tuple
 
 @dataclass(frozen=True)
 class Ballots:
-    """The rankings of some tasks, each of the same number of items, and the share of each answer."""
+    """The rankings of some tasks with equal numbers of items, and the share of each answer."""
 
     part: Orders | Comparisons
     share: Floats
@@ -75,13 +75,13 @@ class Ballots:
 
     @property
     def position(self) -> Array:
-        """The place of each item (row) in each answer (column), from 0."""
+        """The position of each item (row) in each answer (column), from 0."""
         if isinstance(self.part, Orders):
             return self.part.position
         raise UnsupportedError(
-            "Plurality, veto, bucklin, stv and minimax count places, so every answer must rank all items of its task,"
-            " and none of them tied. Here some answers have ties or gaps. Take borda, copeland, maximin, schulze,"
-            " ranked pairs, kemeny, slater or bradley terry."
+            "Plurality, veto, bucklin, stv and minimax count positions, so every answer must rank all items of its"
+            " task without ties. Some answers have ties or gaps. Use borda, copeland, maximin, schulze, ranked pairs,"
+            " kemeny, slater or bradley terry."
         )
 
     @property
@@ -95,11 +95,11 @@ class Ballots:
         return len(self.part.tasks)
 
     def weight_of(self, values: Array) -> Floats:
-        """Sum, per task and item (row of values), one number per answer, times its share."""
+        """Sum one number per answer, times its share, per task and item (row of values)."""
         return np.stack([self.part.block.per_task(self.share * each) for each in values], axis=1)
 
     def weight_at(self, values: Array) -> Floats:
-        """Sum, per task and per number from 0 to q-1, the shares of the answers that have this number."""
+        """Sum the shares of answers per task and per value from 0 to q-1."""
         place = self.n_items * self.part.block.task + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
 
@@ -110,7 +110,7 @@ class Ballots:
 
     @cached_property
     def before(self) -> Floats:
-        """The paper's P: per task, the share that puts item a (row) before item b (column)."""
+        """The P of the paper: per task, the share that prefers item a (row) to item b (column)."""
         shares = self._tables[0]
         before = 0.5 + (shares - shares.transpose(0, 2, 1)) / 2
         before[:, np.arange(self.n_items), np.arange(self.n_items)] = 0.0
@@ -118,7 +118,7 @@ class Ballots:
 
     @property
     def wins(self) -> Floats:
-        """Per task and item, its mean share in the comparisons with others; of complete orders minus its position."""
+        """The mean share of each item in its comparisons; for complete orders, minus its position."""
         if isinstance(self.part, Orders):
             return -self.weight_of(self.position)
         shares, totals, _ = self._tables
@@ -128,23 +128,23 @@ class Ballots:
 
     @property
     def counts(self) -> Floats:
-        """Per task, how often item a (row) was preferred to item b; an answer counts once if all weigh the same."""
+        """The number of times that item a (row) was preferred to item b; with equal weights each answer counts once."""
         return self._tables[2]
 
     @cached_property
     def margin(self) -> Floats:
-        """By how much more weight item a is put before item b than after it; rounding does not decide."""
+        """The weight for a over b minus the weight for b over a, without rounding errors."""
         margin = self.before - self.before.transpose(0, 2, 1)
         margin[np.abs(margin) <= TOLERANCE] = 0.0
         return margin
 
     def priority(self, tasks: Array) -> npt.NDArray[np.uint64]:
-        """Return the priority of each item of these tasks in a draw; the smallest wins."""
+        """Return the random priority of each item of these tasks; the smallest wins a tie."""
         items = self.part.items[tasks]
         return self.ties.priority(self.part.block.task_hash[tasks, None], self.item_hash[items], items)
 
     def by_score(self, score: Floats) -> Ranked:
-        """Sort each task's items by score, the largest first, and draw among equals."""
+        """Sort each task's items by decreasing score, and break ties at random."""
         order = np.argsort(-score, axis=1, kind="stable")
         equal = np.zeros(order.shape, np.bool_)
         equal[:, 1:] = -np.diff(np.take_along_axis(score, order, axis=1), axis=1) <= TOLERANCE
@@ -159,14 +159,14 @@ class Ballots:
 
 
 def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[Ballots]:
-    """Yield the ballots of all tasks of a block that has its `Parts`."""
+    """Yield the ballots of all tasks of a block; it needs its `Parts`."""
     weight, total = block.answer_weights(weights)
     share, parts = weight / block.to_answers(total), block[Parts]
     return (Ballots(part, share[part.rows], parts.item_hash, ties) for part in parts.parts)
 
 
 def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:
-    """Make a rule of a function that finds an order for each task; a block has its `Parts`."""
+    """Convert a function that orders the items of each task to a rule; its block needs `Parts`."""
 
     @wraps(find)
     def rule(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -176,7 +176,7 @@ def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, F
 
 
 def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
-    """Find an order for each task of a block that has its `Parts`; the domain adds the confidence."""
+    """Order the items of each task of a block, which needs its `Parts`; the domain adds the confidence."""
     label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
     for votes in list_ballots(block, weights, ties):
         ranked, tasks = find(votes), votes.part.tasks
@@ -189,7 +189,7 @@ def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], 
 
 
 def _pack_tied(items: Array, equal: Array) -> Codes:
-    """Write orders as codes, in which items with equal scores are tied, in their order."""
+    """Convert orders to codes in which items with equal scores are tied."""
     items = np.take_along_axis(items, np.lexsort((items, np.cumsum(~equal, axis=1)), axis=-1), axis=1)
     return pack(
         [number for item, same in zip(row, ties, strict=True) for number in ((TIED, item) if same else (item,))]
@@ -198,47 +198,47 @@ def _pack_tied(items: Array, equal: Array) -> Codes:
 
 
 def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Hash orders of items, given one row of the items' hashes for each place."""
+    """Hash orders of items, given the items' hashes with one row per position."""
     result = np.zeros(hashes.shape[1], np.uint64)
     for place in hashes:
         result = mix(result ^ place)
     return result
 
 
-# Bounds: how many tasks have their tables in memory at a time, and how many items are too many for a rule.
+# Limits on tables in memory, and on the number of items of a rule.
 
 
 def cut_tasks(n_tasks: int, numbers_per_task: int) -> Iterator[slice]:
-    """Yield ranges of tasks whose tables stay small."""
+    """Yield groups of tasks whose tables stay small."""
     step = max(_NUMBERS_AT_ONCE // max(numbers_per_task, 1), 1)
     return (slice(first, min(first + step, n_tasks)) for first in range(0, n_tasks, step))
 
 
 def check_tables(n_items: int) -> None:
-    """Refuse tables of all pairs of so many items that they do not fit in memory."""
+    """Raise an error if tables of all pairs of items do not fit into memory."""
     check_memory(
         8 * _MOST_TABLES * n_items * n_items,
-        f"Comparing each two of {n_items:,} items",
-        "Without ties and gaps, the rule 'borda' compares no pairs.",
+        f"Comparing every pair of {n_items:,} items",
+        "Without ties and gaps, the rule 'borda' needs no pairs.",
     )
 
 
 def check_time(n_items: int, *, most: int, rule: str) -> None:
-    """Refuse to search an order of so many items that it would take many minutes.
+    """Raise an error if a search over orders of these items would take many minutes.
 
     >>> check_time(2000, most=1000, rule="kemeny")
     Traceback (most recent call last):
-    allalike.errors.TooLargeError: A task has 2,000 items, and the rule 'kemeny' takes at most 1,000, for its time grows
-    much faster than their number. Take schulze, copeland, borda or bradley terry, which take seconds.
+    allalike.errors.TooLargeError: A task has 2,000 items, but the rule 'kemeny' supports at most 1,000, because its run
+    time grows steeply. Use schulze, copeland, borda or bradley terry, which take seconds.
     """
     if n_items > most:
         raise TooLargeError(
-            f"A task has {n_items:,} items, and the rule {rule!r} takes at most {most:,}, for its time grows much"
-            " faster than their number. Take schulze, copeland, borda or bradley terry, which take seconds."
+            f"A task has {n_items:,} items, but the rule {rule!r} supports at most {most:,}, because its run time grows"
+            " steeply. Use schulze, copeland, borda or bradley terry, which take seconds."
         )
 
 
 def report_search(rule: str, n_items: int, done: int, total: int) -> None:
-    """Report the progress of a rule that searches an order of many items."""
+    """Report the progress of a rule that orders many items."""
     if n_items > _WORTH_REPORTING:
         report(f"{rule}, {'pairs' if total else 'moves'} of {n_items:,} items", done, total)

@@ -1,9 +1,8 @@
-"""Codes of rankings: which item stands at which place, with ties, gaps, and several rankings in one answer.
+"""Codes of rankings: item numbers with marks for ties, gaps and repeated rankings.
 
-A code lists the numbers of items, best first, as bytes: four for each number, the largest byte first, so that codes
-sort as the numbers do. Between items there may be marks: ``TIED`` before an item that shares the place of the one
-before, ``REST`` before items that the worker did not rank and that share the last place, and ``NEXT`` before a further
-ranking by the same worker.
+A code contains the numbers of items, best first, as big-endian integers of four bytes, so that codes sort like lists of
+numbers. Marks precede items: ``TIED`` an item tied with its predecessor, ``REST`` the unranked items tied for the last
+position, and ``NEXT`` a further ranking by the same worker.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ _NEXT_BYTES = np.array(NEXT, _CODE).tobytes()
 
 
 def pack(codes: Iterable[Sequence[int]]) -> Codes:
-    """Write lists of items' numbers and marks as bytes."""
+    """Convert lists of item numbers and marks to bytes."""
     packed = [struct.pack(f">{len(code)}i", *code) for code in codes]
     return np.fromiter(packed, object, len(packed))
 
 
 def list_numbers(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return all numbers of codes, marks included, and how many each code has."""
+    """Return all numbers of codes, including marks, and their count per code."""
     listed = codes.tolist()
     sizes = np.fromiter(map(len, listed), np.int64, len(listed)) // _CODE.itemsize
     return np.frombuffer(b"".join(listed), _CODE).astype(np.int64), sizes
 
 
 def renumber(codes: Codes, place: Array) -> Codes:
-    """Return codes with other numbers of the same items; the new number of each item is given."""
+    """Return codes with other item numbers, given the new number of each item."""
     numbers, sizes = list_numbers(codes)
-    table = np.append(place, [REST, NEXT, TIED])  # negative numbers count from the end
+    table = np.append(place, [REST, NEXT, TIED])  # marks are negative, so they index from the end
     flat = table[numbers].astype(_CODE).tobytes()
     ends = np.append(0, np.cumsum(sizes)) * _CODE.itemsize
     return np.fromiter((flat[begin:end] for begin, end in pairwise(ends.tolist())), object, len(codes))
 
 
 class Rankings(NamedTuple):
-    """The items of many labels, label after label and best first.
+    """The items of many labels, sorted by label and position.
 
     >>> rankings = unpack(pack([(3, TIED, 1, 2), (0, 1, NEXT, 1, 2)]))
     >>> rankings.label, rankings.ranking
@@ -68,34 +67,34 @@ class Rankings(NamedTuple):
 
     @property
     def starts(self) -> npt.NDArray[np.intp]:
-        """The first item of each ranking."""
+        """The index of each ranking's first item."""
         return np.flatnonzero(np.append(True, np.diff(self.ranking) > 0)[: len(self.ranking)])
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of items of each ranking."""
+        """The number of items in each ranking."""
         return np.diff(np.append(self.starts, len(self.ranking)))
 
     @property
     def n_items(self) -> npt.NDArray[np.int64]:
-        """The number of items of each label."""
+        """The number of items in each label."""
         return np.bincount(self.label, minlength=self.n_labels)
 
     @property
     def strict(self) -> npt.NDArray[np.int64]:
-        """The number of items of each label that is one order without ties, else 0."""
+        """The number of items of each label with a single ranking without ties, otherwise 0."""
         n_items, steps = self.n_items, np.zeros(self.n_labels, np.int64)
         np.maximum.at(steps, self.label, self.level + 1)
         return np.where(steps == n_items, n_items, 0)
 
     def table(self, labels: npt.NDArray[np.bool_], q: int) -> Array:
-        """Return the items of some labels that have q of them, one row per label."""
+        """Return the items of some labels with q items, one row per label."""
         dtype = np.min_scalar_type(-int(self.item.max(initial=0)) - 1)  # small numbers sort faster
         return self.item[labels[self.label]].astype(dtype).reshape(-1, q)
 
 
 def unpack(codes: Codes) -> Rankings:
-    """Return the items, rankings and levels of codes."""
+    """Return the items, rankings and levels in codes."""
     flat, sizes = list_numbers(codes)
     label = np.repeat(np.arange(len(codes)), sizes)
     starts = np.cumsum(sizes) - sizes
@@ -113,14 +112,14 @@ def unpack(codes: Codes) -> Rankings:
 
 
 def add_up(codes: Codes, starts: Array) -> Codes:
-    """Merge each group of neighbouring codes into one: several rankings, in an order independent of that of rows."""
+    """Merge each group of adjacent codes into one with several rankings, regardless of the order of rows."""
     listed, bounds = codes.tolist(), [*starts.tolist(), len(codes)]
     groups = (listed[begin:end] for begin, end in pairwise(bounds))
     return pack(_join(sorted(chain.from_iterable(map(_split, group)))) for group in groups)
 
 
 def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Return the single rankings of codes, and how many each code has."""
+    """Return the single rankings in codes, and their number per code."""
     if _NEXT_BYTES not in b"".join(codes):
         return codes, np.ones(len(codes), np.int64)
     parts = list(map(_split, codes.tolist()))
@@ -128,7 +127,7 @@ def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
 
 
 def fill_gaps(codes: Codes, task: Array, n_tasks: int) -> Codes:
-    """Append the items of a task that a ranking lacks, all tied at one place.
+    """Append the items of a task that a ranking lacks, tied at the last position.
 
     >>> list_numbers(fill_gaps(pack([(0, 1), (2, 0, 1)]), np.array([0, 0]), 1))[0]
     array([ 0,  1, -3,  2,  2,  0,  1])
@@ -150,7 +149,7 @@ def _fill(ranking: list[int], items: set[int]) -> list[int]:
 
 
 def _split(code: bytes) -> list[list[int]]:
-    """Split a code into the numbers of single rankings."""
+    """Split a code into the numbers of its rankings."""
     numbers = np.frombuffer(code, _CODE).tolist()
     if NEXT not in numbers:
         return [numbers]
@@ -159,5 +158,5 @@ def _split(code: bytes) -> list[list[int]]:
 
 
 def _join(rankings: Iterable[list[int]]) -> list[int]:
-    """Concatenate the numbers of single rankings, with marks between them."""
+    """Concatenate the numbers of rankings, with marks between them."""
     return [number for ranking in rankings for number in (NEXT, *ranking)][1:]

@@ -1,15 +1,14 @@
-"""Comparisons: pairs of items, for rankings with ties, gaps, and several rankings by one worker.
+"""Pairwise comparisons of items, for rankings with ties, gaps or repeated answers.
 
-A ranking of k items compares k (k - 1) / 2 pairs. For each, r is the worker's share for the first item: 1, 0, or 1/2
-for a tie, and in between if they compared the pair several times. The distance of two answers is
+A ranking of k items compares k (k - 1) / 2 pairs. For each pair, r is the worker's share for the first item: 1, 0, 1/2
+for a tie, or a mean if they compared the pair several times. The distance of two answers is
 
-    d(A, B) = sum over pairs both compared of |r_A - r_B| / number of such pairs,   NaN if there is none.
+        d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
 
-Between complete orders it is Kendall tau; a tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
-Mahdian, Sivakumar and Vee 2004). It is no metric where gaps are unknown: a>b and b>c agree with whatever they do not
-compare. Sums over peers are pooled over pairs of items, linear in the number of comparisons
-(`allalike.distances.absolute`), and divided by the mean number of pairs that an answer to the task compares. Only pairs
-that occur are kept.
+For complete orders it is Kendall tau. A tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
+Mahdian, Sivakumar and Vee 2004). With gaps it is not a metric: a>b and b>c agree with everything they do not compare.
+Sums over peers are pooled over pairs of items in linear time (`allalike.distances.absolute`), and divided by the mean
+number of pairs that an answer to the task compares. Only occurring pairs are stored.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from allalike.domains.rankings.positions import Part
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PAIRS_PER_CHUNK = 1 << 21  # pairs of items that are listed together
+_PAIRS_PER_CHUNK = 1 << 21  # pairs of items listed at a time
 
 
 class PairShares(NamedTuple):
-    """Pairs of items a < b of labels: the share for a, and how many comparisons it is the mean of."""
+    """Pairs of items a < b in labels: the share for a, and the number of comparisons behind it."""
 
     label: npt.NDArray[np.intp]
     a: npt.NDArray[np.int64]
@@ -42,12 +41,12 @@ class PairShares(NamedTuple):
     times: Floats
 
     def keys(self, width: int) -> npt.NDArray[np.int64]:
-        """Return a number for each label and pair, of fewer than ``width`` items."""
+        """Return a key for each label and pair, given an upper bound on item numbers."""
         return np.asarray((self.label * width + self.a) * width + self.b)
 
 
 def share_pairs(rankings: Rankings) -> PairShares:
-    """List the pairs of items of each label, each once.
+    """List the distinct pairs of items in each label.
 
     >>> from allalike.domains.rankings.codes import NEXT, TIED, pack
     >>> pairs = share_pairs(unpack(pack([(3, TIED, 1, 2), (0, 1, NEXT, 1, 0, NEXT, 0, 1)])))
@@ -73,12 +72,12 @@ def share_pairs(rankings: Rankings) -> PairShares:
 
 
 def _changes(*columns: Array) -> npt.NDArray[np.bool_]:
-    """Return which rows differ from the one before."""
+    """Return whether each row differs from the previous one."""
     return np.append(True, np.any([np.diff(column) != 0 for column in columns], axis=0))[: len(columns[0])]
 
 
 def distance(left: Codes, right: Codes) -> Floats:
-    """Compare codes of rankings row by row; NaN where no pair of items is in both."""
+    """Compare codes of rankings row by row; NaN if no pair of items is in both."""
     n_pairs = sum((len(code) // 4) ** 2 for code in (*left, *right)) // 2
     parts = (np.array_split(side, 1 + n_pairs // _PAIRS_PER_CHUNK) for side in (left, right))
     return np.concatenate([_compare(unpack(ours), unpack(theirs)) for ours, theirs in zip(*parts, strict=True)])
@@ -95,10 +94,10 @@ def _compare(one: Rankings, other: Rankings) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons(Part):
-    """The comparisons in answers with ties and gaps, pair of items after pair.
+    """Comparisons of answers with ties or gaps, sorted by pair of items.
 
-    A pair of items is like a task of its own, whose labels are shares: `pairs` is a block of these. Items ``a`` and
-    ``b`` of a pair are numbered over all tasks. Equal shares of a pair are a level.
+    A pair of items is treated like a task whose labels are shares: `pairs` is a block of them. Items ``a`` and ``b`` of
+    a pair are numbered across all tasks. Equal shares of a pair form a level.
     """
 
     pairs: Block
@@ -113,12 +112,12 @@ class Comparisons(Part):
 
     @classmethod
     def of(cls, n_items: int, rankings: Rankings, block: Block, **part: Any) -> Comparisons:
-        """Compare the items of some tasks, which have so many of them, given the rankings of their answers."""
+        """Compare the items of tasks with n_items items, given the rankings of their answers."""
         task = block.task
         width = int(rankings.item.max(initial=0)) + 1
         there, place = np.unique(task[rankings.label] * width + rankings.item, return_inverse=True)
         shares = share_pairs(rankings._replace(item=place))
-        order = np.lexsort((shares.share, shares.b, shares.a))  # which leaves labels in their order
+        order = np.lexsort((shares.share, shares.b, shares.a))  # keeps the order of labels
         answer, a, b, share, count = (column[order] for column in shares)
         new = _changes(a, b)
         starts, rises = np.flatnonzero(new), new | _changes(share)
@@ -134,7 +133,7 @@ class Comparisons(Part):
                 block,
                 starts=starts,
                 sizes=np.diff(np.append(starts, len(a))),
-                worker=np.zeros(len(answer), np.intp),  # who may change: `compare_pairs` looks them up
+                worker=np.zeros(len(answer), np.intp),  # unused: `compare_pairs` looks up current workers
                 label=share,
                 task_hash=np.zeros(len(starts), np.uint64),
             ),
@@ -147,11 +146,11 @@ class Comparisons(Part):
         )
 
     def _per_pair(self, values: Floats) -> Floats:
-        """Sum one number per comparison over those of each pair."""
+        """Sum one number per comparison over each pair."""
         return np.add.reduceat(values, self.pairs.starts) if len(values) else np.zeros(0)
 
     def peer_distances(self, weight: Floats, _: object = None) -> tuple[Floats, Floats]:
-        """Return, per answer, the weighted distance to its peers and their weight, given the weight of each answer."""
+        """Return the weighted distance of each answer to its peers, and the weight of these, given answer weights."""
         if not len(self.answer):
             return np.zeros(len(self.rows)), np.zeros(len(self.rows))
         own = weight[self.answer]
@@ -163,7 +162,7 @@ class Comparisons(Part):
         return sums[0], sums[1]
 
     def distance_to(self, truth: Codes) -> Floats:
-        """Compute how far each answer is from its task's truth, given a code for each of these tasks."""
+        """Compute the distance of each answer to its task's label, given a code per task."""
         pairs, items, q = share_pairs(unpack(truth)), self.items.ravel(), self.items.shape[1]
         width = int(max(items.max(initial=0), pairs.b.max(initial=0))) + 1
         own = (self.a // q * width + items[self.a]) * width + items[self.b]
@@ -178,7 +177,7 @@ class Comparisons(Part):
     def compare_pairs(
         self, block: Block, rows: slice, _: object = None
     ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
-        """Yield pairs of workers of the whole block, of whom the first is in ``rows``, distances, and how many."""
+        """Yield pairs of workers of the whole block (the first in ``rows``), their distances and multiplicities."""
         worker, share = block.worker[self.rows[self.answer]], self.pairs.label
         unit = self.unit[self.a // self.items.shape[1]][self.pairs.task]
         pairs = replace(self.pairs, worker=worker, n_workers=block.n_workers)
@@ -186,7 +185,7 @@ class Comparisons(Part):
             yield worker[left], worker[right], np.abs(share[left] - share[right]) / unit[left], 1.0 / unit[left]
 
     def prefer(self, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return, per task, the share of weight that puts item a (row) before b, that compares both, and how often."""
+        """Return three tables per task: share that prefers a (row) to b, share that compares them, and win counts."""
         n_tasks, q = self.items.shape
         own, ahead = share[self.answer], self.pairs.label
         often = own * self.count * self.block.sizes[self.a // q][self.pairs.task]

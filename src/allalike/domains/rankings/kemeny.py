@@ -1,16 +1,15 @@
-"""Rules that look for the best of all orders: Kemeny, Slater, and the error-correcting rule.
+"""Rules that search for an optimal order: Kemeny, Slater, and the error-correcting rule.
 
     cost(order) = sum of P(b, a) over all pairs with a before b
 
-is least for Kemeny's order, where P(b, a) is the share of weight that puts b before a (Kemeny 1959). It is the
+is minimal for Kemeny's order, where P(b, a) is the share of weight that prefers b to a (Kemeny 1959). It is the
 maximum-likelihood order under Mallows' model. Slater's rule counts majorities instead of weight: 1 if P(b, a) > 1/2,
-else 0 (Slater 1961).
+otherwise 0 (Slater 1961).
 
-Finding the best order is NP-hard. Up to 16 items, a dynamic programme finds the least cost of every set of items at the
-top (Held and Karp 1962). Where several orders are best, up to 8 items all orders are listed and one of the best is
-drawn; with more items the draw goes item by item, from the bottom. With more than 16 items a local search starts from
-Borda's order and moves one item at a time to where it helps most. Such an order need not be the best, and the summary
-says so (``exact: false``).
+Finding the optimal order is NP-hard. Up to 16 items, dynamic programming computes the minimum cost of every set of
+items at the top (Held and Karp 1962). If several orders are optimal, one is drawn: from all of them for up to 8 items,
+otherwise item by item from the bottom. For more than 16 items, a local search starts from Borda's order and repeatedly
+makes the best move of one item. That order may be suboptimal, which the summary reports as ``exact: false``.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
 MOST_EXACT = 16  # items
-_MOST_LISTED = 6  # items whose orders are listed sooner than the programme is run
+_MOST_LISTED = 6  # items; up to this number, listing all orders is faster than dynamic programming
 
 
 @voting_rule
 def kemeny(votes: Ballots) -> Ranked:
-    """Return the ranking with the least weighted Kendall tau distance to the answers.
+    """Return the ranking with the smallest weighted Kendall tau distance to the answers.
 
-    It works best of all rules if workers err as Mallows says, with up to 16 items exactly. It fails to be quick
-    with many, and to be unique where answers are few.
+    It works best if errors follow Mallows' model, and is exact up to 16 items. It fails with many items, where it is
+    slow, and with few answers, where several orders are optimal.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
@@ -62,8 +61,8 @@ def kemeny(votes: Ballots) -> Ranked:
 def slater(votes: Ballots) -> Ranked:
     """Return the ranking that contradicts the fewest majorities.
 
-    It works where majorities are clear. It fails where they are narrow, for one of 51 % counts as much as one of
-    all; several orders are then equally good, and one is drawn.
+    It works with clear majorities. It fails with narrow ones, because a majority of 51 % counts as much as unanimity.
+    Several orders are then optimal, and one is drawn.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
@@ -74,7 +73,7 @@ def slater(votes: Ballots) -> Ranked:
 
 
 def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
-    """Minimise, per task, the sum of against[b, a] over all pairs with a before b."""
+    """Minimise the sum of against[b, a] over all pairs with a before b, per task."""
     if votes.n_items > MOST_EXACT:
         return _search(votes, against, rule)
     everyone = np.arange(votes.n_tasks)
@@ -91,9 +90,9 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
 
 
 def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
-    """Find the best order from the best costs of all sets of items, a set being the bits of a number."""
+    """Compute the optimal order from the optimal costs of all sets of items; bits of an index represent a set."""
     n_tasks, n_items, _ = against.shape
-    behind = np.zeros((n_tasks, n_items, 1))  # of item and set: the cost of the item right behind the set
+    behind = np.zeros((n_tasks, n_items, 1))  # per item and set: the cost of placing the item right after the set
     for item in range(n_items):
         behind = np.concatenate([behind, behind + against[:, :, item, None]], axis=2)
     cost, sets = np.full((n_tasks, 1 << n_items), np.inf), np.arange(1 << n_items)
@@ -119,9 +118,9 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
 
 
 def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
-    """Move one item at a time to where it helps most, from Borda's order, until no move helps.
+    """Start from Borda's order, and make the best move of one item until no move helps.
 
-    If moving one item gives an equally good order, the order counts as drawn.
+    If a move results in an equally good order, the order counts as drawn.
     """
     check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
     order, drawn = votes.by_score(votes.before.sum(axis=2)).order, np.zeros(votes.n_tasks, np.bool_)
@@ -131,11 +130,11 @@ def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
 
 
 def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
-    """Move items while it helps; return the order, and whether there is another as good, a move away.
+    """Move items while the cost decreases; return the order, and whether a move to an equally good one exists.
 
-    The cost falls by later[i, k] if the item at place i goes from before the one at place k to behind it. ``gain`` adds
-    that up along each row, from a column of zeros on: from gain[i, i], where the item stands, to gain[i, j + 1] if it
-    goes down to j, and to gain[i, j] if it goes up to j.
+    The cost decreases by later[i, k] if the item at position i moves from before to after the item at position k.
+    ``gain`` contains cumulative sums along rows, starting with zero. The gain of a move is the difference to gain[i,
+    i]: gain[i, j + 1] for a move down to j, and gain[i, j] for a move up to j.
     """
     n_items = len(order)
     place, moves = np.arange(n_items), 0
@@ -143,7 +142,7 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
     while True:
         gain = np.pad(np.cumsum(later, axis=1), ((0, 0), (1, 0)))
         gain -= gain[place, place][:, None]
-        gain[place, place] = gain[place, place + 1] = -np.inf  # where it stands already
+        gain[place, place] = gain[place, place + 1] = -np.inf  # excludes the current position
         largest = gain.max()
         if largest <= TOLERANCE:
             return order, bool(largest >= -TOLERANCE)
@@ -157,7 +156,7 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
 
 @dataclass(frozen=True)
 class _Orders:
-    """All orders of some items."""
+    """All orders of a number of items."""
 
     order: npt.NDArray[np.int8]
 
@@ -168,19 +167,19 @@ class _Orders:
 
     @cached_property
     def forth(self) -> Floats:
-        """Per pair of items a < b (row) and order (column): 1 if a comes before b, else 0."""
+        """Whether a precedes b, per pair of items a < b (row) and order (column), as 1 or 0."""
         a, b = self.pairs
         place = np.argsort(self.order, axis=1).T
         return np.asarray(place[a] < place[b], np.float64)
 
     @cached_property
     def reverse(self) -> npt.NDArray[np.intp]:
-        """The number of each order read from its end."""
+        """The index of each order's reverse."""
         return self.number(self.order[:, ::-1])
 
     @cached_property
     def neighbours(self) -> npt.NDArray[np.intp]:
-        """Per place (row), the number of the order in which its item and the next have changed places."""
+        """Per position (row), the index of the order with this item and the next one swapped."""
         swapped = []
         for here in range(self.order.shape[1] - 1):
             order = self.order.copy()
@@ -189,20 +188,20 @@ class _Orders:
         return np.array(swapped, np.intp).reshape(-1, len(self.order))
 
     def number(self, order: Array) -> npt.NDArray[np.intp]:
-        """Return the numbers of orders, given as rows: how many come before each."""
+        """Return the indices of orders given as rows: the number of preceding orders."""
         numbers, n_items = np.zeros(len(order), np.intp), order.shape[1]
         for k in range(n_items):
             numbers += (order[:, k + 1 :] < order[:, k, None]).sum(axis=1) * factorial(n_items - 1 - k)
         return numbers
 
     def cost(self, against: Floats) -> Floats:
-        """Sum, per task and order, against[b, a] over all pairs with a before b."""
+        """Sum against[b, a] over all pairs with a before b, per task and order."""
         a, b = self.pairs
         back, forth = against[:, a, b], against[:, b, a]
         return np.asarray(back.sum(axis=1, keepdims=True) + (forth - back) @ self.forth)
 
     def levels(self, start: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-        """Count, per order (row) and task, the swaps of neighbours that lead to it from the nearest of some orders."""
+        """Count the swaps of neighbours from each order (row) to the nearest of a set of orders, per task."""
         level = np.where(start, 0, -1).astype(np.int8)
         reached = start
         for step in range(1, len(self.forth) + 1):
@@ -219,12 +218,12 @@ class _Orders:
 
 @lru_cache(maxsize=MAX_LISTED_ITEMS + 1)
 def _all_orders(n_items: int) -> _Orders:
-    """List all orders of so many items."""
+    """List all orders of a number of items."""
     return _Orders(np.array(list(permutations(range(n_items))), np.int8).reshape(-1, n_items))
 
 
 def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
-    """Take, for each of these tasks, the order with the least badness, and draw among equals; one column per order."""
+    """Return the order with the smallest badness for each of these tasks, and draw among equals; orders are columns."""
     table = _all_orders(votes.n_items)
     best = badness <= badness.min(axis=1, keepdims=True) + TOLERANCE
     winner = best.argmax(axis=1)
@@ -240,25 +239,25 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
     return Ranked(table.order[winner].astype(np.intp), drawn)
 
 
-# The error-correcting rule: the ranking that is wrong by as little as possible in the worst case.
+# The error-correcting rule: the ranking with the smallest maximum error.
 #
-# Let t be half of the largest Kendall tau distance between two answers. Any ranking whose weighted mean distance to the
-# answers is at most t may be the truth; take the ranking whose largest distance to these is least (Procaccia, Shah and
-# Zick 2016). If there are none, take Kemeny's.
+# Let t be half of the largest Kendall tau distance between two answers. Every ranking whose weighted mean distance to
+# the answers is at most t is a candidate for the true ranking. The estimate minimises the largest distance to all
+# candidates (Procaccia, Shah and Zick 2016). Without candidates, it is Kemeny's order.
 #
-# The largest distance to a set B needs no pairs of rankings: K(r, b) = q(q-1)/2 - K(r, b reversed), so the ranking
-# nearest to all of B is the one farthest from B reversed, and distances to a set are found by swapping neighbours, step
-# by step. Still there are q! rankings, so at most 8 items will do.
+# The largest distance to a set B follows from K(r, b) = q(q-1)/2 - K(r, b reversed): it is largest for the order
+# nearest to B reversed. Breadth-first search over swaps of neighbours computes distances to a set. Since there are q!
+# rankings, the maximum is 8 items.
 
 
 @voting_rule
 def minimax(votes: Ballots) -> Ranked:
-    """Return the ranking with the least error in the worst case, if the answers err by as much as they differ.
+    """Return the ranking with the smallest maximum error, if errors are at most half of the largest disagreement.
 
         label = the r with the least max over r' of K(r, r'),   r' with sum_i w_i K(r', x_i) / sum_i w_i <= t
 
-    It works against errors that an adversary chose, up to a known size. It fails to use that most errors are
-    chance: Kemeny is then closer on average.
+    It works against adversarial errors of bounded size. It fails to exploit that most errors are random: Kemeny's order
+    is then closer on average.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "a>c>b")]

@@ -1,12 +1,12 @@
-"""Complete rankings by the positions of items: a row per item, a column per ranking; and their distances.
+"""Complete rankings as positions of items (a row per item, a column per ranking), and their distances.
 
     kendall:   the share of pairs of items in opposite order (Kendall 1938)
     footrule:  sum over items of |pos(a) - pos'(a)| / floor(q^2 / 2), for q items (Spearman)
 
-Sums over peers need no pairs of answers. Kendall tau is a Hamming distance over pairs of items: the peers who disagree
-about a pair are all those on its other side. For the footrule, an item has q places, and the weight at each of them
-determines how far it is from any of them. The footrule is once to twice the number of pairs in opposite order (Diaconis
-and Graham 1977), but also counts how far an item has moved.
+Sums over peers need no pairs of answers. Kendall tau is a Hamming distance over pairs of items: for each pair, the
+disagreeing peers are those on the other side. For the footrule, the weight at each of the q positions of an item
+determines the distances from any position. The footrule is between one and two times the number of discordant pairs
+(Diaconis and Graham 1977), and also reflects the size of displacements.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _MAX_INT8 = np.iinfo(np.int8).max
-_NUMBERS_AT_ONCE = 1 << 14  # more fill the cache; with few answers many pairs go into one pass
+_NUMBERS_AT_ONCE = 1 << 14  # fits into the cache; with few answers, one pass covers many pairs
 
 
 def find_positions(items: Array) -> Array:
-    """Return, per row, where the items stand, in the order of their numbers."""
+    """Return the position of each item per row, in the order of item numbers."""
     return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
 
 
 def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
-    """Yield all pairs of items: one, and a range of those after it."""
+    """Yield all pairs of items as one item and a range of later items."""
     step = max(_NUMBERS_AT_ONCE // max(n_answers, 1), 1)
     for item in range(n_items):
         for first in range(item + 1, n_items, step):
@@ -41,7 +41,7 @@ def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
 
 
 def kendall(left: Array, right: Array) -> Floats:
-    """Compare positions column by column.
+    """Compute the Kendall tau distance column by column.
 
     >>> kendall(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[0, 2], [1, 1], [2, 0]]))
     array([0., 1.])
@@ -54,18 +54,18 @@ def kendall(left: Array, right: Array) -> Floats:
 
 
 def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
+    """Sum the weighted distances of each answer to all answers to its task."""
     distances = np.zeros(len(weight))
     for _, _, sums, mine in weigh_sides(block, position, weight):
-        opposite = sums.take(mine ^ 1)  # the other side stands beside it
+        opposite = sums.take(mine ^ 1)  # the other side is adjacent
         distances += opposite[0] if len(opposite) == 1 else opposite.sum(axis=0)
     return distances / _max_kendall(len(position))
 
 
 def weigh_sides(block: Block, position: Array, weight: Floats) -> Iterator[tuple[int, slice, Floats, Array]]:
-    """Yield some pairs of items: one, others, the weight of both sides per pair and task, and the sum of each answer's.
+    """Yield an item, a range of others, the weight of both sides per pair and task, and each answer's side.
 
-    An answer is on side 1 of a pair if it puts the first item ahead.
+    An answer is on side 1 of a pair if it ranks the first item higher.
     """
     n_sides, first = 2 * block.n_tasks, 2 * block.task
     for a, others in item_pairs(len(position), len(weight)):
@@ -82,7 +82,7 @@ def _max_kendall(n_items: int) -> int:
 
 
 def footrule(left: Array, right: Array) -> Floats:
-    """Compare positions column by column.
+    """Compute the footrule distance column by column.
 
     >>> footrule(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[1, 2], [0, 1], [2, 0]]))
     array([0.5, 1. ])
@@ -92,7 +92,7 @@ def footrule(left: Array, right: Array) -> Floats:
 
 
 def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Sum, per answer, the weighted distances to all answers to its task, given the weight of each."""
+    """Sum the weighted distances of each answer to all answers to its task."""
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place, distances = n_items * block.task, np.zeros(len(weight))
@@ -108,7 +108,7 @@ def _max_footrule(n_items: int) -> int:
 
 
 class PositionDistance(NamedTuple):
-    """A distance of complete rankings: of two, of one to all others of its task, and of two random ones of q items."""
+    """A distance between complete rankings: of pairs, to all answers of a task, and of random rankings of q items."""
 
     between: Callable[[Array, Array], Floats]
     to_peers: Callable[[Block, Array, Floats], Floats]
@@ -125,9 +125,9 @@ DISTANCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Some tasks of a block that have the same number of items: `items` has a row per task.
+    """Tasks of a block with equal numbers of items; `items` has a row per task.
 
-    `rows` are the answers to these tasks, and `block` holds them alone.
+    `rows` are the answers to these tasks, and `block` contains only them.
     """
 
     block: Block
@@ -143,21 +143,21 @@ class Orders(Part):
     position: Array
 
     def peer_distances(self, weight: Floats, distance: PositionDistance) -> tuple[Floats, Floats]:
-        """Return, per answer, the weighted distance to its peers and their weight, given the weight of each answer."""
+        """Return the weighted distance of each answer to its peers, and the weight of these, given answer weights."""
         others = self.block.to_answers(self.block.per_task(weight)) - weight
         return distance.to_peers(self.block, self.position, weight), others
 
     def compare_pairs(
         self, block: Block, rows: slice, distance: PositionDistance
     ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
-        """Yield pairs of workers of the whole block, of whom the first is in ``rows``, distances, and how many."""
+        """Yield pairs of workers of the whole block (the first in ``rows``), their distances and multiplicities."""
         own = replace(self.block, worker=block.worker[self.rows], n_workers=block.n_workers)
         for left, right in pair_chunks(own, rows):
             apart = distance.between(self.position[:, left], self.position[:, right])
             yield own.worker[left], own.worker[right], apart, np.ones(len(left))
 
     def prefer(self, share: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return, per task, the share of weight that puts item a (row) before b, that compares both, and how often."""
+        """Return three tables per task: share that prefers a (row) to b, share that compares them, and win counts."""
         n_tasks, q = self.items.shape
         shares = np.zeros((n_tasks, q, q))
         for a, others, sums, _ in weigh_sides(self.block, self.position, share):

@@ -1,14 +1,14 @@
-"""Rankings: labels that put a task's items in order, best first.
+"""Rankings: labels that order a task's items, best first.
 
-    kendall:   d(A, B) = pairs of items in opposite order / pairs that both compared; a tie is half way
+        kendall:   d(A, B) = discordant pairs of items / pairs compared by both; a tie is halfway
     footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
 
-A ranking is a vote on each pair of its items, so a worker's distance to the others needs no pairs of answers
-(`allalike.domains.rankings.positions`). Fifteen voting rules turn rankings into one.
+A ranking is a vote on every pair of items, so a worker's distance to the others needs no pairs of answers
+(`allalike.domains.rankings.positions`). Fifteen voting rules aggregate rankings.
 
-It works for orders of some items by everyone, for lists of the best few, for ties, and for comparisons of two items at
-a time. It fails where a ranking is a matter of taste, for then there is no true order; where two workers compared no
-pair in common, of whom nothing is known; and of many items with few comparisons each, most orders are as good.
+It works for complete rankings, top-k lists, ties and pairwise comparisons. It fails for matters of taste, which have no
+true order. Distances are unknown between workers who compared no common pair. With many items and few comparisons per
+item, many orders fit equally well.
 """
 
 from __future__ import annotations
@@ -81,32 +81,31 @@ VOTING = {
 class Ranking(Domain):
     """Orders of a task's items, best first, which may have ties and gaps.
 
-    A label is text such as ``a>b>c``, ``a>b=c`` or ``a>{b,c}``, a JSON list or a Python list in which items that are
-    tied stand in a list of their own, or ranks such as ``{"a": 1, "b": 2, "c": 2}``. A comparison of two items is a
-    ranking too. Another task may have other items. A ranking comes back as a list, and as ``a>b=c`` in a file. Its
-    confidence is the share of agreement behind it: 1 minus the weighted mean distance of the answers to it.
+    A label is text such as ``a>b>c``, ``a>b=c`` or ``a>{b,c}``, a list (Python or JSON) with nested lists of tied
+    items, or ranks such as ``{"a": 1, "b": 2, "c": 2}``. A comparison of two items is also a ranking. Different tasks
+    may have different items. Estimates are lists, and text such as ``a>b=c`` in files. Their confidence is 1 minus the
+    weighted mean distance of the answers.
 
-    Where a worker answers a task several times, the answers are added up (``duplicates="add"`` of `allalike.read`): of
-    each pair of items that they compared, it counts how often they preferred which, and they count once.
+    If a worker answers a task several times, the answers are combined (``duplicates="add"`` of `allalike.read`): each
+    pair of items counts as one comparison with the mean preference.
 
     Parameters
     ----------
     rule
         Aggregation rule: ``borda``, ``plurality``, ``veto``, ``copeland``, ``kemeny``, ``slater``,
         ``modal``, ``minimax``, ``best worker``, ``maximin``, ``schulze``, ``ranked pairs``, ``bucklin``, ``stv`` or
-        ``bradley terry``. Kemeny and Slater are exact up to 16 items, and minimax takes at most 8. Plurality, veto,
-        minimax, bucklin and stv count places, and need complete rankings without ties.
+        ``bradley terry``. Kemeny and Slater are exact up to 16 items, and minimax supports at most 8. Plurality, veto,
+        minimax, bucklin and stv count positions, and need complete rankings without ties.
     distance
-        ``kendall`` (the share of pairs in opposite order, of those that both compared; a tie is half way) or
-        ``footrule`` (how far items are displaced; without ties and gaps only).
+        ``kendall`` (the share of discordant pairs among those that both compared; a tie is halfway) or ``footrule``
+        (the displacement of items; only without ties and gaps).
     gaps
-        Position of items that a worker did not rank: not known (``unknown``), or that they are behind all others
-        and tied (``last``), as where workers name the best few.
+        Position of unranked items: ``unknown``, or ``last``, tied after all others, as in top-k lists.
     ties
-        Treatment of items with equal scores: their order is drawn (``draw``), or the truth says that they are tied
-        (``keep``); rules without scores always draw.
+        Treatment of items with equal scores: their order is drawn (``draw``), or the estimate ties them (``keep``).
+        Rules without scores always draw.
     separator
-        Separator of the items of a text if not ``>``, such as ``";"``; the best comes first.
+        Separator between items in text if not ``>``, such as ``";"``; the best item comes first.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "c>b>a")]
@@ -119,7 +118,7 @@ class Ranking(Domain):
     """
 
     name: ClassVar[str] = "ranking"
-    summary: ClassVar[str] = "orders of a task's items, best first, with ties and gaps; Kendall tau, or the footrule"
+    summary: ClassVar[str] = "orders of a task's items, best first, with ties and gaps; Kendall tau or footrule"
     rules: ClassVar[tuple[Rule, ...]] = tuple(Rule(name, decide) for name, decide in VOTING.items())
     distances: ClassVar[tuple[str, ...]] = tuple(DISTANCES)
     gaps: str = choice("unknown", "last")
@@ -127,9 +126,9 @@ class Ranking(Domain):
     separator: str | None = option(None, check_separator)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
-        """Read a ranking as a tuple of different items; those that are tied stand in a tuple of their own."""
+        """Parse a ranking as a tuple of distinct items; tied items form a nested tuple."""
         listed = self.separator is not None and isinstance(value, str) and self.separator in value
-        if not listed or value.lstrip().startswith(("[", "{")):  # JSON is still read as such
+        if not listed or value.lstrip().startswith(("[", "{")):  # JSON takes precedence
             return read_ranking(value)
         return read_ranking(split_items(value, self.separator or ""))
 
@@ -151,10 +150,9 @@ class Ranking(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingEncoding(Encoding, Things):
-    """The items that occur, in their order; codes are those of `allalike.domains.rankings.codes`.
+    """The sorted items; codes are described in `allalike.domains.rankings.codes`.
 
-    Behind the items of the answers stand those that only known truths have, ``n_unanswered`` of them. ``longest`` is
-    how many items the longest ranking has.
+    The last ``n_unanswered`` items occur only in gold labels. ``longest`` is the maximum number of items in a ranking.
     """
 
     domain: Ranking
@@ -165,7 +163,7 @@ class RankingEncoding(Encoding, Things):
 
     @classmethod
     def of(cls, domain: Ranking, items: Iterable[Any], longest: int) -> Self:
-        """Number items in their order."""
+        """Number the items in sorted order."""
         ordered = sort_items(set(items))
         return cls(domain=domain, items=ordered, item_hash=hash_objects(ordered), longest=longest)
 
@@ -245,7 +243,7 @@ class RankingEncoding(Encoding, Things):
         }
 
     def prepare(self, block: Block) -> Block:
-        if self.domain.gaps == "last":  # answers and truths, of which some may have come later than others
+        if self.domain.gaps == "last":  # answers and gold labels may have been added at different times
             task = np.append(block.task, block.gold_task)
             every = fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks)
             block = replace(block, label=every[: len(block.label)], gold_label=every[len(block.label) :])
@@ -257,8 +255,8 @@ class RankingEncoding(Encoding, Things):
         self._check_truths(block, different // width, different % width, complete)
         if self.domain.distance != "kendall" and not complete.all():
             raise UnsupportedError(
-                f"The distance {self.domain.distance!r} needs complete rankings without ties, and some answers here"
-                " have ties, or rank other items than others to the same task. Take the distance 'kendall'."
+                f"The distance {self.domain.distance!r} needs complete rankings without ties, but some answers have"
+                " ties, or rank other items than other answers to the same task. Use the distance 'kendall'."
             )
         hashes, parts = np.empty(len(block.label), np.uint64), list[Orders | Comparisons]()
         for q, whole, tasks, rows in split_tasks(block, n_items, complete):
@@ -275,7 +273,7 @@ class RankingEncoding(Encoding, Things):
         return block.keeping(Parts(tuple(parts), self.item_hash, self.domain.ties == "keep"), AnswerHashes(hashes))
 
     def _check_truths(self, block: Block, item_task: Array, items: Array, complete: Array) -> None:
-        """Refuse truths that do not rank the items of their task; where answers have gaps, two of them will do."""
+        """Raise an error if gold labels rank other items than their task; with gaps, two common items suffice."""
         first = np.searchsorted(item_task, np.arange(block.n_tasks + 1))
         for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
             truth = unpack(np.array([code], object)).item.tolist()
@@ -285,7 +283,7 @@ class RankingEncoding(Encoding, Things):
             answer = unpack(block.label[block.starts[[task]]]).item.tolist()
             raise GoldError(
                 describe_difference(
-                    "A known truth and an answer to its task",
+                    "A gold label and an answer to its task",
                     [self.items[item] for item in truth],
                     [self.items[item] for item in answer],
                 )
@@ -297,7 +295,7 @@ class RankingEncoding(Encoding, Things):
 
 
 def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> Codes:
-    """Write parsed rankings as codes; places that recur are looked up once."""
+    """Convert parsed rankings to codes; repeated positions are looked up once."""
     numbers: dict[Any, list[int]] = {}
     for place in dict.fromkeys(chain.from_iterable(parsed)):
         first, *others = place if isinstance(place, tuple) else (place,)
@@ -306,7 +304,7 @@ def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> Codes:
 
 
 def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Hash labels with ties, gaps and several rankings, of which the order has no part in it."""
+    """Hash labels with ties, gaps or several rankings, regardless of the order of these rankings."""
     place = mix(found.level.astype(np.uint64) * np.uint64(2) + found.filled.astype(np.uint64))
     begins = found.starts
     rankings = mix(np.add.reduceat(mix(item_hash[found.item] ^ place), begins))
@@ -316,11 +314,11 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
 
 @dataclass(frozen=True, kw_only=True)
 class RankingKernels(Kernels):
-    """Sums of distances of rankings, linear in the number of answers, or of comparisons where there are gaps."""
+    """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
 
     @property
     def distance(self) -> PositionDistance:
-        """The distance of complete rankings."""
+        """The distance between complete rankings."""
         return DISTANCES[self.domain.distance]
 
     def distance_between(self, left: Array, right: Array) -> Floats:
@@ -363,7 +361,7 @@ class RankingKernels(Kernels):
 
 
 def _measure(left: Codes, right: Codes, distance: str) -> Floats:
-    """Compare rankings row by row: orders of the same items by their positions, others by Kendall's distance alone."""
+    """Compare rankings row by row: orders of equal items by positions, others only by Kendall's distance."""
     result = np.full(len(left), np.nan)
     loose = np.ones(len(left), np.bool_)
     one, other = unpack(left), unpack(right)
@@ -382,7 +380,7 @@ def _measure(left: Codes, right: Codes, distance: str) -> Floats:
 
 
 def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
-    """Compute how far each answer is from its task's truth."""
+    """Compute the distance of each answer to its task's label."""
     result = np.empty(len(block.label))
     for part in block[Parts].parts:
         label = truth[part.tasks]
@@ -397,9 +395,9 @@ def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
 
 
 def _round(sums: Any) -> Any:
-    """Round sums of fractions, so that a whole task is one."""
+    """Round sums of fractions, so that a complete task counts exactly 1."""
     if isinstance(sums, np.ndarray):
         return sums.round(_DIGITS)
-    sums = sums.tocsr()  # in which each place has one number
+    sums = sums.tocsr()  # merges repeated entries
     sums.data = sums.data.round(_DIGITS)
     return sums

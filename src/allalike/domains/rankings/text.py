@@ -1,9 +1,8 @@
-"""Rankings as they are written: items, best first, in a list, as text, or as ranks.
+"""Written forms of rankings: lists, text and ranks.
 
     a>b>c          a > b = c > d          a>{b,c}>d          ["a", ["b", "c"], "d"]          {"a": 1, "b": 2, "c": 2}
 
-A ranking is parsed into a tuple of items, best first; items that are tied stand in a tuple of their own. Items that a
-worker did not rank are missing.
+A ranking is parsed into a tuple of items, best first. Tied items form a nested tuple, and unranked items are missing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SEVERAL = (list, tuple, set, frozenset, np.ndarray)
 
 
 def read_ranking(value: Any) -> tuple[Any, ...]:
-    """Read a ranking as a tuple of different items; raise ValueError with the reason if it is none.
+    """Parse a ranking as a tuple of distinct items; raise ValueError with the reason if it is invalid.
 
     >>> read_ranking("x > y>z"), read_ranking('[3, 1]')
     (('x', 'y', 'z'), (3, 1))
@@ -48,19 +47,19 @@ def read_ranking(value: Any) -> tuple[Any, ...]:
         twice = next(item for place, item in enumerate(items) if item in items[:place])
         raise ValueError(f"it ranks {_shorten(twice)} twice")
     if not 0 < len(items) <= MAX_ITEMS:
-        raise ValueError(f"it ranks {len(items):,} items; 1 to {MAX_ITEMS:,} can be compared")
+        raise ValueError(f"it ranks {len(items):,} items; 1 to {MAX_ITEMS:,} are supported")
     return tuple(place[0] if len(place) == 1 else tuple(sort_items(place)) for place in places)
 
 
 def _split_places(value: Any) -> list[list[Any]]:
-    """Split a label into places, best first, and each of these into the items that share it."""
+    """Split a label into positions, best first, and each position into its tied items."""
     if isinstance(value, str):
         text = value.lstrip()
         if text.startswith("{") and ":" in text:
             try:
                 return _sort_by_rank(parse_json(text))
             except json.JSONDecodeError:
-                raise ValueError('it looks like ranks, but is no JSON such as {"a": 1, "b": 2}') from None
+                raise ValueError('it looks like ranks, but is not valid JSON such as {"a": 1, "b": 2}') from None
         return _nest(json_list(text)) if text.startswith("[") else _split_text(value)
     if isinstance(value, Mapping):
         return _sort_by_rank(value)
@@ -68,41 +67,41 @@ def _split_places(value: Any) -> list[list[Any]]:
         return _nest(list(value))
     if isinstance(value, np.ndarray) and value.ndim:
         return _nest(list(value.tolist()))
-    raise ValueError("a ranking is a list of items, or text such as 'a>b>c'")
+    raise ValueError("a ranking must be a list of items, or text such as 'a>b>c'")
 
 
 def _nest(places: list[Any]) -> list[list[Any]]:
     if any(isinstance(place, _SEVERAL) and not len(place) for place in places):
-        raise ValueError("a place has no item")
+        raise ValueError("a position contains no item")
     return [list(place) if isinstance(place, _SEVERAL) else [place] for place in places]
 
 
 def _sort_by_rank(ranks: Mapping[Any, Any]) -> list[list[Any]]:
-    """Sort items by their ranks, of which the smallest is the best."""
+    """Sort items by rank; the smallest rank is the best."""
     places: dict[float, list[Any]] = {}
     for item, rank in ranks.items():
         number = rank.item() if isinstance(rank, np.generic) else rank
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise ValueError(f"the rank of {_shorten(item)} is {rank!r}, which is no number")
+            raise ValueError(f"the rank of {_shorten(item)} is {rank!r}, which is not a number")
         places.setdefault(number, []).append(item)
     return [places[rank] for rank in sorted(places)]
 
 
 def _split_text(text: str) -> list[list[str]]:
     if "<" in text or (">" not in text and not _TIES.search(text) and any(mark in text for mark in ",;|")):
-        raise ValueError("a ranking is written best first, with '>' between the items, or as a JSON list")
+        raise ValueError("write a ranking best first with '>' between items, or as a JSON list")
     places = []
     for place in map(str.strip, text.split(">")):
         braces = place.startswith("{") and place.endswith("}")
         if not braces and ("{" in place or "}" in place):
-            raise ValueError("items that share a place are written as a>b=c, or as a>{b,c}")
+            raise ValueError("write tied items as a>b=c or as a>{b,c}")
         items = place[1:-1].split(",") if braces else _TIES.split(place)
         places.append([item.strip() for item in items])
     return places
 
 
 def _read_item(item: Any) -> Any:
-    """Check one item; a whole number is the same item however it is written."""
+    """Validate an item; whole numbers are converted to int."""
     if type(item) is int or (type(item) is str and item):
         return item
     if isinstance(item, np.generic):
@@ -112,7 +111,7 @@ def _read_item(item: Any) -> Any:
     if isinstance(item, int | float) and not isinstance(item, bool) and math.isfinite(item):
         return int(item) if item == int(item) else item
     if item is None or isinstance(item, str):
-        raise ValueError("a place has no item")
+        raise ValueError("a position contains no item")
     raise ValueError(f"{item!r} is neither the name nor the number of an item")
 
 
@@ -125,17 +124,17 @@ def sort_items(items: Iterable[Any]) -> list[Any]:
 
 
 def list_items(parsed: tuple[Any, ...]) -> list[Any]:
-    """List the items of a parsed ranking, whether they are tied or not."""
+    """List all items of a parsed ranking."""
     return [item for place in parsed for item in (place if isinstance(place, tuple) else (place,))]
 
 
 def write_ranking(ranking: Any) -> str:
-    """Write a ranking so that it can be read again; several by one worker stand one behind the other.
+    """Format a ranking in a form that can be parsed; several rankings are separated by semicolons.
 
     >>> write_ranking(["a", ["b", "c"]]), write_ranking(["a>b", "c"]), write_ranking("a>b; c>a")
     ('a>b=c', '["a>b", "c"]', 'a>b; c>a')
     """
-    if isinstance(ranking, str):  # several
+    if isinstance(ranking, str):  # several rankings
         return ranking
     places = [[str(item) for item in (place if isinstance(place, list) else [place])] for place in ranking]
     text = ">".join("=".join(place) for place in places)
@@ -151,7 +150,7 @@ def describe_difference(what: str, left: list[Any], right: list[Any]) -> str:
     here, there = ([_shorten(item) for item in items] for items in (left, right))
     only = [item for item in (*here, *there) if (item in here) != (item in there)]
     return (
-        f"{what} rank different items: {_join(here, ' > ')} against {_join(there, ' > ')}. Only one of them has"
+        f"{what} rank different items: {_join(here, ' > ')} and {_join(there, ' > ')}. Only one of them contains"
         f" {_join(only, ', ')}."
     )
 

@@ -1,9 +1,8 @@
-"""Voting rules: those that give each item a score and sort by it, the modal ranking, STV, ranked pairs, Bradley-Terry.
+"""Voting rules: score-based rules, the modal ranking, STV, ranked pairs and Bradley-Terry.
 
-Shares of weight are written w(...), and P(a, b) is the share that puts item a before item b. With weights, each rule is
-its textbook self with w_i voters instead of one. Scores that are equal up to rounding are drawn, item by item. STV
-eliminates items, ranked pairs locks majorities in; both break a tie at the step where it arises, by the priorities of
-the items in it.
+Shares of weight are written w(...), and P(a, b) is the share that prefers item a to item b. With weights, each rule is
+its textbook version with w_i voters instead of one. Scores that are equal up to rounding are ordered at random. STV
+eliminates items and ranked pairs locks majorities; both break a tie when it occurs, by random priorities of its items.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.rules.base import Decision
 
-_PAIRS_AT_ONCE = 1 << 10  # whose progress is reported once
+_PAIRS_AT_ONCE = 1 << 10  # pairs between progress reports
 _NEVER = np.iinfo(np.int32).max
 
 
@@ -33,14 +32,14 @@ _NEVER = np.iinfo(np.int32).max
 def borda(votes: Ballots) -> Ranked:
     """Sort the items by their mean position (Borda 1781).
 
-    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or just as well sum_b P(a, b). Where answers have ties or
-    gaps, it is the mean, over those items b with which it was compared, of the share of weight that prefers it to b,
-    a tie being half of it: what the evaluations of machine translation call expected wins (Koehn 2012).
+    The score of an item is sum_i w_i (q - 1 - pos_i(a)), or equivalently sum_b P(a, b). With ties or gaps, it is the
+    mean share of weight that prefers the item, over all items compared with it. A tie counts half. Evaluations of
+    machine translation call this score expected wins (Koehn 2012).
 
         score(a) = sum_b P(a, b)
 
-    It works with few answers and with ties and gaps, for every pair counts, and often finds what Kemeny does, at no
-    cost. It fails to take the majority's favourite where a few put it last, and more items of one kind raise those
+    It works with few answers and with ties and gaps, because every pair counts, and often agrees with Kemeny at no
+    cost. It fails to rank a majority favourite first if a minority ranks it last. Adding similar items raises the items
     above them.
 
     >>> import allalike
@@ -53,14 +52,14 @@ def borda(votes: Ballots) -> Ranked:
 
 @voting_rule
 def plurality(votes: Ballots) -> Ranked:
-    """Sort the items by the weight that puts them first.
+    """Sort the items by the weight that ranks them first.
 
-    Items without first places are equal, and their order is drawn.
+    Items that nobody ranks first are equal, and their order is drawn.
 
         score(a) = w(a is first)
 
-    It works where only the best item is asked for. It fails to use what is said about all others, and two good
-    items that are alike take each other's first places.
+    It works if only the best item matters. It fails to use the rest of each ranking, and similar items split the first
+    positions between them.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")]
@@ -72,13 +71,13 @@ def plurality(votes: Ballots) -> Ranked:
 
 @voting_rule
 def veto(votes: Ballots) -> Ranked:
-    """Sort the items by the weight that puts them last, the least first.
+    """Sort the items by the weight that ranks them last, in increasing order.
 
-    Items without last places are equal, and their order is drawn.
+    Items that nobody ranks last are equal, and their order is drawn.
 
         score(a) = -w(a is last)
 
-    It works where only the worst item matters. It fails to order the others: those without last places are drawn.
+    It works if only the worst item matters. It fails to order the other items, which are drawn.
 
     >>> import allalike
     >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
@@ -94,8 +93,8 @@ def copeland(votes: Ballots) -> Ranked:
 
         score(a) = number of b with P(a, b) > 1/2, and half of those with P(a, b) = 1/2
 
-    It works where majorities do not go in circles: an item that beats all others is first. It fails to tell items
-    apart that beat as many others, for by how much does not count; with few items that is often.
+    It works if majorities have no cycles: an item that beats all others is first. It fails to distinguish items with
+    equal numbers of wins, because margins are ignored. With few items, such ties are frequent.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -107,12 +106,12 @@ def copeland(votes: Ballots) -> Ranked:
 
 @voting_rule
 def maximin(votes: Ballots) -> Ranked:
-    """Sort the items by min_b P(a, b), the weight behind them in their worst comparison (Simpson 1969, Kramer 1977).
+    """Sort the items by min_b P(a, b), their weight in the worst comparison (Simpson 1969, Kramer 1977).
 
         score(a) = min over b of P(a, b)
 
-    It works where the best item is wanted that no other beats clearly. It fails below the top: how an item does
-    against all but its strongest rival does not count.
+    It works if the best item should not clearly lose any comparison. It fails below the top, because only the strongest
+    opponent of each item matters.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "a>c>b")]
@@ -127,13 +126,13 @@ def maximin(votes: Ballots) -> Ranked:
 def schulze(votes: Ballots) -> Ranked:
     """Sort the items by the number of others that they beat along chains of majorities (Schulze 2011).
 
-    A chain is as strong as its weakest majority, and a beats b if its strongest chain to b is stronger than the one
-    back. To beat is transitive, so the number of beaten items respects it.
+    The strength of a chain is its weakest majority. Item a beats b if its strongest chain to b is stronger than the
+    strongest chain back. This relation is transitive, so the number of beaten items is consistent with it.
 
         strength(a, b) = max over chains a > ... > b of the smallest majority in the chain
 
-    It works where majorities go in circles, and agrees with them where they do not. It fails to be explained in a
-    sentence, and with few answers many strengths are equal.
+    It works if majorities have cycles, and agrees with them if they have none. It fails to be easily explained, and
+    with few answers many strengths are equal.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -150,14 +149,14 @@ def schulze(votes: Ballots) -> Ranked:
 
 @voting_rule
 def bucklin(votes: Ballots) -> Ranked:
-    """Sort the items by how many places from the top it takes until more than half of the weight has named them.
+    """Sort the items by the smallest number of top positions that more than half of the weight assigns to them.
 
-    Among items with the same number of places, more weight is better.
+    For equal numbers of positions, more weight is better.
 
         score(a) = least r with w(a is among the first r) > 1/2
 
-    It works where most agree on a handful at the top. It fails to tell good from middling where everyone has other
-    favourites: all are named late.
+    It works if most workers agree on a few items at the top. It fails to distinguish good items from average ones if
+    favourites differ, because all thresholds are then late.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "c>b>a")]
@@ -167,18 +166,18 @@ def bucklin(votes: Ballots) -> Ranked:
     named = np.stack([votes.weight_at(places).cumsum(axis=1) for places in votes.position], axis=1)
     depth = np.argmax(named > 0.5 + TOLERANCE, axis=2)
     weight = np.take_along_axis(named, depth[:, :, None], axis=2)[:, :, 0]
-    return votes.by_score(weight - depth)  # the weight lies between 1/2 and 1
+    return votes.by_score(weight - depth)  # weight is between 1/2 and 1
 
 
 def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the answer with the largest total weight (Caragiannis, Procaccia and Shah 2014).
 
-    It needs many answers: with few, all rankings differ.
+    It needs many answers: with few answers, all rankings differ.
 
         label = the ranking r with the largest sum_i w_i [x_i = r]
 
-    It works with hundreds of answers of a few items each, where it finds the mode whatever the noise is. It fails
-    with few.
+    It works with hundreds of answers on a few items each, for any noise that leaves the true ranking most frequent. It
+    fails with few answers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]
@@ -195,14 +194,14 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
 
 @voting_rule
 def stv(votes: Ballots) -> Ranked:
-    """Strike out, again and again, the item that the least weight puts first; the last to be struck out is the best.
+    """Repeatedly eliminate the item with the least weight of first positions; the last one remaining is the best.
 
-    Among items with equally little weight, one is drawn (single transferable vote; Hare 1859).
+    Among items with equally small weight, one is drawn (single transferable vote; Hare 1859).
 
-        struck out next = the a with the least w(a is first among those left)
+            next eliminated = the a with the least w(a is first among the remaining items)
 
-    It works for choosing one item by people who know their first choices well. It fails to be monotone: more first
-    places may harm an item.
+    It works if workers know their first choices well, and one item is to be chosen. It fails to be monotone: more first
+    positions may harm an item.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
@@ -228,15 +227,15 @@ def stv(votes: Ballots) -> Ranked:
 
 @voting_rule
 def ranked_pairs(votes: Ballots) -> Ranked:
-    """Go through the majorities, the largest first, and keep each that contradicts none kept before (Tideman 1987).
+    """Lock majorities in decreasing order unless they contradict locked ones (Tideman 1987).
 
-    Majorities of the same size are taken in a drawn order, and two items that share the weight evenly go in a drawn
-    order if nothing else orders them.
+    Majorities of equal size are locked in random order. Two items with equal weight are ordered at random unless other
+    items determine their order.
 
-        kept = the majorities a > b, the largest first, unless a chain b > ... > a was kept before
+            locked = the majorities a > b in decreasing order, unless a chain b > ... > a was locked before
 
-    It works where majorities go in circles: the weakest of a circle is dropped. It fails to be quick with hundreds
-    of items.
+    It works if majorities have cycles: the weakest majority of a cycle is dropped. It fails for hundreds of items,
+    because it is slow.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -245,7 +244,7 @@ def ranked_pairs(votes: Ballots) -> Ranked:
     """
     check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule="ranked pairs")
     everyone = np.arange(votes.n_tasks)
-    above = np.where(np.eye(votes.n_items, dtype=np.bool_), -1, _NEVER)  # the size by which one is above another
+    above = np.where(np.eye(votes.n_items, dtype=np.bool_), -1, _NEVER)  # majority size that ranks one above the other
     above = np.tile(above.astype(np.int32), (votes.n_tasks, 1, 1))
     drawn = np.zeros(votes.n_tasks, np.bool_)
     majorities = _sort_majorities(votes)
@@ -254,7 +253,7 @@ def ranked_pairs(votes: Ballots) -> Ranked:
         if k % _PAIRS_AT_ONCE == 0:
             report_search("ranked pairs", votes.n_items, k, n_pairs)
         against, implied = above[everyone, loser, winner], above[everyone, winner, loser] < _NEVER
-        drawn |= against == level  # by one of the same size
+        drawn |= against == level  # locked by a majority of equal size
         for task in np.flatnonzero((against == _NEVER) & ~implied).tolist():
             drawn[task] |= even[task]
             tops = np.flatnonzero(above[task, :, winner[task]] < _NEVER)
@@ -264,9 +263,9 @@ def ranked_pairs(votes: Ballots) -> Ranked:
 
 
 def _sort_majorities(votes: Ballots) -> tuple[Array, ...]:
-    """Return winner, loser, whether they are even, and the number of its size, of each pair of items: a row per pair.
+    """Return winner, loser, whether they are equal, and the size level for each pair of items: a row per pair.
 
-    The largest come first; among equal ones, the priorities of winner and loser decide.
+    Pairs are sorted by decreasing size; random priorities of winner and loser break ties.
     """
     a, b = np.triu_indices(votes.n_items, 1)
     priority = votes.priority(np.arange(votes.n_tasks))
@@ -283,27 +282,27 @@ def _sort_majorities(votes: Ballots) -> tuple[Array, ...]:
     return tuple(np.take_along_axis(values, order, axis=1).T for values in columns)
 
 
-RIDGE = 0.1  # wins for either item of each pair that was compared
+RIDGE = 0.1  # prior wins of both items of each compared pair
 _TOLERANCE = 1e-9
 _MAX_ROUNDS, _MAX_HALVINGS = 100, 30
-_MAX_LOGIT = 500.0  # beyond which exp overflows, and nothing changes
-_ROUNDING = 1e-10  # of the log likelihood, below which it has not changed
-_DIGITS = 6  # of scores that separate items, for the iteration stops before the last ones are right
+_MAX_LOGIT = 500.0  # beyond this, exp overflows and probabilities do not change
+_ROUNDING = 1e-10  # smaller relative changes of the log likelihood are rounding errors
+_DIGITS = 6  # digits of scores that separate items, limited by the tolerance of the iteration
 
 
 def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Sort the items by their strengths, under which the comparisons are most probable (Bradley and Terry 1952).
+    """Sort the items by their maximum-likelihood strengths (Bradley and Terry 1952).
 
         P(a beats b) = p_a / (p_a + p_b) = 1 / (1 + exp(s_b - s_a)),        s = log p
 
-    With n_ab the weighted number of times that a was preferred to b (a tie is half a time for either), the scores
-    s maximise the concave function sum over a, b of n_ab log P(a beats b), by Newton's method, until no score moves by
-    more than 1e-9. Either item of each pair that was compared is given a tenth of a win beforehand, so that no item is
-    infinitely strong. The mean score of items that are connected by comparisons is 0. Standard errors come from the
-    information in the comparisons, and ignore that errors of workers may be correlated.
+    Let n_ab be the weighted number of times that a was preferred to b, with half a time for a tie. The scores s
+    maximise the concave function sum over a, b of n_ab log P(a beats b). Newton's method runs until no score changes by
+    more than 1e-9. Both items of each compared pair get a prior of 0.1 wins, so that strengths are finite. Scores of
+    items connected by comparisons have mean 0. Standard errors follow from the information matrix, and ignore
+    correlations of workers' errors.
 
-    It works for comparisons of many items with few answers for each pair. It fails where preferences go in circles, and
-    where some items were never compared with the others, not even through third ones: their scores have no common zero.
+    It works for comparisons of many items with few answers per pair. It fails if preferences have cycles, and for items
+    not connected by comparisons, even indirectly: their scores have no common zero.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]
@@ -330,9 +329,9 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
 
 def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]:
-    """Return the scores of items and their standard errors, per table of how often a (row) was preferred to b (column).
+    """Return the scores of items and their standard errors, per table of win counts of a (row) over b (column).
 
-    The pseudo-inverse of the information is the covariance of the scores; an item without comparisons has no error.
+    The pseudo-inverse of the information matrix is the covariance; items without comparisons have no standard error.
 
     >>> counts = np.array([[[0.0, 2.0], [1.0, 0.0]]])
     >>> score = fit_strengths(counts, ridge=0.0)[0][0]
@@ -343,11 +342,11 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]
     games = wins + wins.transpose(0, 2, 1)
     means, score = _mean_of_connected(games), np.zeros(wins.shape[:2])
     chance, surprise = _find_odds(wins, score)
-    for _ in range(_MAX_ROUNDS):  # steps of Newton's method
+    for _ in range(_MAX_ROUNDS):  # Newton steps
         gradient = wins.sum(axis=2) - np.einsum("tab,tab->ta", games, chance)
         laplacian, size = _find_information(games, chance)
         step: Floats = np.linalg.solve(laplacian / size + means, gradient[:, :, None] / size)[:, :, 0]
-        for _ in range(_MAX_HALVINGS):  # until it makes the comparisons more probable
+        for _ in range(_MAX_HALVINGS):  # until the likelihood increases
             chance, new = _find_odds(wins, score + step)
             worse = new > surprise * (1 + _ROUNDING)
             if not worse.any():
@@ -365,14 +364,14 @@ def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]
 
 
 def _find_odds(wins: Floats, score: Floats) -> tuple[Floats, Floats]:
-    """Return the probabilities of wins under some scores, and the negative log likelihood of the comparisons."""
+    """Return win probabilities given scores, and the negative log likelihood of the comparisons."""
     gap = np.clip(score[:, None, :] - score[:, :, None], -_MAX_LOGIT, _MAX_LOGIT)
     chance = np.asarray(1 / (1 + np.exp(gap, out=gap)))
     return chance, np.asarray(-np.einsum("tab,tab->t", wins, np.log(chance)))
 
 
 def _find_information(games: Floats, chance: Floats) -> tuple[Floats, Floats]:
-    """Return the matrices of second derivatives, which are Laplacians, and the mean of each one's diagonal."""
+    """Return the information matrices, which are graph Laplacians, and the mean diagonal of each."""
     laplacian = games * chance * (chance - 1)
     items = np.arange(laplacian.shape[1])
     laplacian[:, items, items] = 0.0
@@ -382,9 +381,9 @@ def _find_information(games: Floats, chance: Floats) -> tuple[Floats, Floats]:
 
 
 def _mean_of_connected(games: Floats) -> npt.NDArray[np.float64]:
-    """Return the matrices that take the mean over connected items.
+    """Return the matrices that average over connected items.
 
-    Comparisons do not determine that mean. Added to the information, they make it invertible.
+    Comparisons do not determine this average. Adding these matrices makes the information invertible.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -393,6 +392,6 @@ def _mean_of_connected(games: Floats) -> npt.NDArray[np.float64]:
     task, a, b = np.nonzero(games)
     nodes = task * n_items + a, task * n_items + b
     graph = coo_array((np.ones(len(task), np.int8), nodes), shape=(n_tasks * n_items,) * 2)
-    part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # it has both directions
+    part = connected_components(graph, connection="strong")[1].reshape(n_tasks, n_items)  # edges have both directions
     together: Array = part[:, :, None] == part[:, None, :]
     return np.asarray(together / together.sum(axis=2, keepdims=True))

@@ -1,1 +1,1 @@
-"""Records: labels with several fields, each of a kind of its own."""
+"""Records: labels with several fields, each of which has a label type."""

@@ -1,10 +1,10 @@
-"""Labels that are records: mappings or JSON objects, taken apart into columns, one for each field.
+"""Fields of records: mappings or JSON objects, split into one column per field.
 
-Fields are written as names, each with the kind of label that it holds:
+Fields are written as names with label types:
 
     name:text, year:real, tags:set(separator=';'), colour
 
-A field without a kind has one that is still to be guessed.
+The label types of other fields are detected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PIECE = re.compile(r"""(?:[^,()'"]|'[^']*'|"[^"]*"|\((?:[^()'"]|'[^']*'|"[^"]*"
 
 
 def read_fields(given: Any, known: Mapping[str, type[Domain]]) -> NamedKinds:
-    """Return the fields that a text, a mapping, names or pairs name, given the domains that there are.
+    """Parse fields given as text, a mapping, names or pairs, with the known domains.
 
     >>> from allalike.domains import DOMAINS
     >>> fields = read_fields("year: real(rule=median), tags:set(separator=','), colour", DOMAINS)
@@ -47,10 +47,10 @@ def read_fields(given: Any, known: Mapping[str, type[Domain]]) -> NamedKinds:
     names = [name for name, _ in fields]
     if len(names) > MAX_FIELDS:
         raise OptionError(
-            f"fields names {len(names):,} fields, and a record has at most {MAX_FIELDS:,}. Leave some out."
+            f"fields contains {len(names):,} fields, but a record has at most {MAX_FIELDS:,}. Remove fields."
         )
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise OptionError(f"The field {twice!r} is named twice. Name each field once.")
+        raise OptionError(f"The field {twice!r} is listed twice. List each field once.")
     return fields
 
 
@@ -58,7 +58,7 @@ def _pairs(given: Any) -> Iterable[tuple[str, Any]]:
     if isinstance(given, str):
         pieces = [piece.strip() for piece in _PIECE.findall(given) if piece.strip()]
         if _PIECE.sub("", given).replace(",", ""):
-            raise OptionError(f"fields is {given!r}, which cannot be read. {_FORM}")
+            raise OptionError(f"fields is {given!r}, which cannot be parsed. {_FORM}")
         pairs: Iterable[Any] = [tuple(part.strip() for part in piece.split(":", 1)) for piece in pieces]
     elif isinstance(given, Mapping):
         pairs = given.items()
@@ -69,7 +69,7 @@ def _pairs(given: Any) -> Iterable[tuple[str, Any]]:
     for pair in pairs:
         name, kind = (pair, None) if isinstance(pair, str) else pair if len(pair) == 2 else (*pair, None)
         if not isinstance(name, str) or not name.strip():
-            raise OptionError(f"A field is called {name!r}. {_FORM}")
+            raise OptionError(f"A field has the name {name!r}. {_FORM}")
         yield name.strip(), kind
 
 
@@ -83,36 +83,36 @@ def _kind_of(name: str, kind: Any, known: Mapping[str, type[Domain]]) -> Domain 
 
 
 def read_importance(given: Any, fields: NamedKinds) -> tuple[tuple[str, float], ...]:
-    """Return how much fields count, each by its name, where that is said; without fields they may have any names."""
+    """Return the importance of fields by name; without fields, any names are accepted."""
     importance, names = dict(given), [name for name, _ in fields]
     for name, value in importance.items():
         if names and name not in names:
-            raise OptionError(f"importance has {name!r}, which is none of the fields: {', '.join(names)}.")
+            raise OptionError(f"importance contains {name!r}, which is not one of the fields: {', '.join(names)}.")
         if check_number(value, f"The importance of {name!r}", least=0) == 0:
-            raise OptionError(f"The importance of {name!r} is 0. Leave the field out with ignore=[{name!r}].")
+            raise OptionError(f"The importance of {name!r} is 0. Exclude the field with ignore=[{name!r}].")
     return tuple(importance.items())
 
 
 def write_fields(fields: NamedKinds) -> str:
-    """Write fields as they are read."""
+    """Format fields in a form that can be parsed."""
     return ", ".join(name if domain is None else f"{name}:{_spell(domain)}" for name, domain in fields)
 
 
 def _spell(domain: Domain) -> str:
-    """Write a domain so that it can stand in double quotes, if that can be."""
+    """Format a domain for use inside double quotes if possible."""
     spelled = spell_domain(domain)
     return spelled if "'" in spelled else spelled.replace('"', "'")
 
 
 def list_names(labels: Column, ignored: Sequence[str]) -> tuple[str, ...]:
-    """Return the fields that records have, in the order in which they come first, but for those to be ignored."""
+    """Return the field names in order of first occurrence, without ignored ones."""
     records = labels.parsed(read_record)[1]
     left_out = set(ignored)
     names = tuple(dict.fromkeys(name for record in records for name in record if name not in left_out))
     if len(names) > MAX_FIELDS:
         raise LabelError(
-            f"The labels are records of {len(names):,} fields, such as {names[0]!r} and {names[-1]!r}, and a record has"
-            f" at most {MAX_FIELDS:,}. Leave out those that do not count; what is asked of each thing is its own task."
+            f"The labels are records of {len(names):,} fields, such as {names[0]!r} and {names[-1]!r}, but a record has"
+            f" at most {MAX_FIELDS:,}. Remove fields; if fields are questions about separate objects, make them tasks."
         )
     return names
 
@@ -120,9 +120,9 @@ def list_names(labels: Column, ignored: Sequence[str]) -> tuple[str, ...]:
 def split_labels(
     labels: Column, fields: NamedKinds, parse: Callable[[Any], tuple[Any, ...]]
 ) -> list[tuple[Column, Array]]:
-    """Return, for each field, the column of what was filled in, and in which rows.
+    """Return the column of filled values and their rows for each field.
 
-    ``parse`` returns the values of all fields of a label, None where they are missing.
+    ``parse`` returns the values of all fields of a label; missing values are None.
     """
     if isinstance(labels, RecordColumn):
         return labels.split(repr(fields), lambda number, column: _spelt(column, fields[number][1]))
@@ -140,9 +140,9 @@ def split_labels(
 
 
 def place_bare(labels: Column, known: Mapping[str, Sequence[Any]]) -> Column:
-    """Return labels without a field as records, in each field that knows them, or in the first if none does.
+    """Convert labels without a field to records: in each field whose vocabulary contains them, or else in the first.
 
-    Of what a label fills beside its own field nothing is compared, where other labels fill one field only.
+    If labels fill one field only, the extra values are not compared.
 
     >>> place_bare(Column("label", ["yes", "1"]), {"Q1": ["no", "yes"], "Q2": ["1"], "Q3": ["1", "2"]}).data
     [{'Q1': 'yes'}, {'Q2': '1', 'Q3': '1'}]
@@ -158,7 +158,7 @@ def place_bare(labels: Column, known: Mapping[str, Sequence[Any]]) -> Column:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Name the field in errors about its labels."""
+    """Add the field name to errors about its labels."""
     try:
         yield
     except InputError as error:
@@ -166,19 +166,19 @@ def naming(name: str) -> Iterator[None]:
 
 
 def read_record(value: Any) -> Mapping[str, Any]:
-    """Return a record as a mapping, or raise ValueError with the reason."""
+    """Parse a record as a mapping, or raise ValueError with the reason."""
     if isinstance(value, str):
         try:
             value = parse_json(value)
         except json.JSONDecodeError:
-            raise ValueError("it is no JSON object") from None
+            raise ValueError("it is not a valid JSON object") from None
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ValueError("a record must be a mapping from names of fields to values, or a JSON object")
+        raise ValueError("a record must be a mapping from field names to values, or a JSON object")
     return value
 
 
 def value_of(value: Any, kind: Domain | None) -> Any:
-    """Return what a field holds, as its kind spells it, or None if that is nothing.
+    """Return the normalised value of a field, or None if it is empty.
 
     >>> value_of("  ", None), value_of(0, None)
     (None, 0)
@@ -190,7 +190,7 @@ def value_of(value: Any, kind: Domain | None) -> Any:
 
 
 def _spelt(column: Column, kind: Domain | None) -> tuple[Column, Array]:
-    """Return what a column holds as its kind spells it, and where that is something."""
+    """Return the normalised values of a column, and whether each is filled."""
     everywhere = np.arange(len(column))
     spelling = Spelling(strip=False) if kind is None else kind.spelling
     if column.kind != "text" or not len(everywhere) or (spelling.is_plain and not spelling.strip):
@@ -206,10 +206,10 @@ def _spelt(column: Column, kind: Domain | None) -> tuple[Column, Array]:
 
 
 def write_record(record: Any) -> str:
-    """Write a record as a JSON object."""
+    """Format a record as a JSON object."""
     return json.dumps(record, ensure_ascii=False, default=_plain)
 
 
 def _plain(value: Any) -> Any:
-    """Return an array as a list, and a date as its text."""
+    """Convert an array to a list, and a date to text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,15 +1,15 @@
-"""Sums and decisions of records, made of those of their fields.
+"""Sums and estimates of records, composed of those of their fields.
 
-A code is a row of cells: the code of every field, and which of them are filled. The kernels of a field see a block of
-those tasks and answers that have it.
+A code is a row of cells: the code of each field, and flags for filled fields. The kernels of a field receive a block of
+the tasks and answers that contain it.
 
-A record is as far from another as its fields are on average, over those that both filled. So sums over peers are sums
-over fields: with lambda_f the share of field f in all importance, a worker's sum of distances is sum_f lambda_f times
-that of the field's own kernels, and so is the weight of their peers. Where a field's kernels are linear in the number
-of answers, no pairs are needed. A worker who left a field empty has no peers there.
+The distance of two records is the mean distance over the fields that both contain. So sums over peers are sums over
+fields: with lambda_f the share of field f in the total importance, a worker's sum of distances is sum_f lambda_f times
+the sum of the field's kernels. The same holds for the weight of their peers. If a field's kernels take linear time, no
+pairs are needed. A worker has no peers in fields that they left empty.
 
-Distances without a largest value, as of numbers, enter as min(1, |x - y| / m), with m the mean of |x - y| over all
-pairs of answers to the same task, which `RecordEncoding.find_units` measures.
+Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `RecordEncoding.find_units` computes m, the
+mean of |x - y| over all pairs of answers to the same task.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 _FILLED = "filled"
-SURE = "sure"  # the name of the confidence of each field
+SURE = "sure"  # key of the confidence of each field
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """The differences of the answers to a task, where a field's distance has no largest value."""
+    """The absolute differences between answers to a task, for fields with unbounded distance."""
 
     pairs: PairDistances
 
@@ -55,7 +55,7 @@ class FieldBlock:
     kernels: Kernels
 
     def among(self, whole: Block) -> Block:
-        """Return the field's block with the workers that the whole block has now."""
+        """Return the field's block with the current workers of the whole block."""
         worker = whole.worker[self.rows]
         return replace(self.block, worker=worker, workers=whole.workers, n_workers=whole.n_workers)
 
@@ -68,7 +68,7 @@ class FieldCells:
 
 
 def join_cells(columns: Sequence[Array], filled: Flags) -> Array:
-    """Join the codes of fields, given which are filled: a row per label, a column per field.
+    """Join the codes of fields and flags of filled fields: a row per label, a column per field.
 
     >>> cells = join_cells([np.array([2, 0]), np.array([0.5, 1.5])], np.array([[True, False], [True, True]]))
     >>> codes_of(cells, 1), filled_in(cells)
@@ -84,17 +84,17 @@ def join_cells(columns: Sequence[Array], filled: Flags) -> Array:
 
 
 def codes_of(cells: Array, field: int) -> Array:
-    """Return the codes of one field, also where they mean nothing."""
+    """Return the codes of one field, including meaningless codes of empty cells."""
     return cells[_key(field)]
 
 
 def filled_in(cells: Array) -> Flags:
-    """Return which fields are filled: a row per label."""
+    """Return flags of filled fields: a row per label."""
     return np.asarray(cells[_FILLED])
 
 
 def spread(codes: Array, rows: Array, size: int) -> Array:
-    """Return an array of so many rows that has codes at some of them."""
+    """Return an array of the given size with codes at these rows."""
     if len(rows) == size:
         return codes
     column = np.zeros((size, *codes.shape[1:]), codes.dtype)
@@ -103,7 +103,7 @@ def spread(codes: Array, rows: Array, size: int) -> Array:
 
 
 def pick_field(block: Block, field: int, name: str) -> tuple[Block, Array, Array]:
-    """Return the answers of a block that fill a field as a block, with their rows and tasks; perhaps there are none."""
+    """Return the block of answers that fill a field, with their rows and tasks; it may be empty."""
     filled = filled_in(block.label)[:, field]
     rows, sizes = np.flatnonzero(filled), np.add.reduceat(filled.astype(np.int64), block.starts)
     tasks = np.flatnonzero(sizes)
@@ -123,7 +123,7 @@ def pick_field(block: Block, field: int, name: str) -> tuple[Block, Array, Array
 
 
 def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> FieldBlock | None:
-    """Return the answers of a block that fill a field, prepared; nothing if there are none."""
+    """Return the prepared block of answers that fill a field, or None if there are none."""
     part, rows, tasks = pick_field(block, field, name)
     if not len(rows):
         return None
@@ -137,7 +137,7 @@ def prepare_field(block: Block, field: int, name: str, encoding: Encoding) -> Fi
 
 
 def salted(hashes: Array, name: str) -> Array:
-    """Return the hashes of tasks as a field has them, so that equal labels of two fields are not drawn alike."""
+    """Return field-specific hashes of tasks, so that ties in different fields are broken independently."""
     return mix(hashes ^ hash_objects([name])[0])
 
 
@@ -163,7 +163,7 @@ class RecordKernels(Kernels):
         return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
 
     def shared(self, left: Array, right: Array) -> Floats:
-        """Sum the shares of the fields that both filled."""
+        """Sum the shares of the fields that both labels fill."""
         return self._compare(left, right, guess=False)[1]
 
     def _compare(self, left: Array, right: Array, *, guess: bool) -> tuple[Floats, Floats]:
@@ -182,18 +182,18 @@ class RecordKernels(Kernels):
         return distance, shared
 
     def _bounded(self, distance: Floats, field: int, kernels: Kernels) -> Floats:
-        """Return distances of a field as they enter, where they may be powers of lengths."""
+        """Scale unbounded distances to [0, 1]."""
         unit = self.units[field]
         return np.minimum(distance ** (1 / kernels.domain.power) / unit, 1.0) if unit else distance
 
     def _each(self, block: Block) -> Iterator[tuple[int, Kernels, FieldBlock, Block]]:
-        """Yield each field with answers: its number, its kernels, and its block."""
+        """Yield the number, kernels and block of each field with answers."""
         for number, (kernels, part) in enumerate(zip(self.fields, block[FieldCells].fields, strict=True)):
             if kernels is not None and part is not None:
                 yield number, kernels, part, part.among(block)
 
     def _lengths(self, part: Block, field: int) -> PairDistances:
-        """Return the distances of pairs as they enter."""
+        """Return the scaled distances of pairs."""
         pairs = part[Lengths].pairs
         return replace(pairs, distance=np.minimum(pairs.distance / self.units[field], 1.0))
 
@@ -214,11 +214,11 @@ class RecordKernels(Kernels):
             measure = self._lengths(part, number) if self.units[number] else kernels
             found, share = measure.pair_sums(part, asked), np.float64(self.shares[number])
             for name, total in sums.items():
-                total.add(share * found[name], who, everyone)  # counts may be in single precision
+                total.add(share * found[name], who, everyone)  # counts may have single precision
         return {name: total.result() for name, total in sums.items()}
 
     def length_sums(self, block: Block) -> dict[str, Floats]:
-        """Sum, per worker, the differences to their peers in each field of numbers, and how many there are."""
+        """Sum the differences to peers per worker and numeric field, and count these pairs."""
         sums = {}
         for number, _, _, part in self._each(block):
             if Lengths in part:
@@ -244,7 +244,7 @@ class RecordKernels(Kernels):
         return replace(self, fields=tuple(fields)), {"choices": told} if any(told.values()) else {}
 
     def field_losses(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum, per worker and field, the distance to the truths by the weights, and count the answers."""
+        """Sum the distance to the estimated labels per worker and field, and count the answers."""
         found = self.decide(block, weights, np.zeros(block.n_workers), Ties())
         sums: dict[str, Floats] = {}
         for number, kernels, field, part in self._each(block):
@@ -273,15 +273,15 @@ class RecordKernels(Kernels):
 
 
 def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Decide each field by its own rule, among those who filled it.
+    """Estimate each field by its own rule from the workers who filled it.
 
-    A field without answers stays empty. Confidence is the mean over the fields whose rule knows one. The block needs
+    A field without answers stays empty. Confidence is the mean over the fields whose rule provides one. The block needs
     its `FieldCells`.
 
-        z_f = the rule of field f on the x_if, weighted by w_i, for each f by itself
+            z_f = the rule of field f applied to x_if with weights w_i, for each f separately
 
-    It works where fields have little to do with each other. It fails where they belong together, such as a street
-    and its town: the record that is found may occur in no answer (rule ``medoid`` takes one that was given).
+    It works if fields are largely independent. It fails if they belong together, such as a street and its town: the
+    estimate may combine values of different answers (rule ``medoid`` avoids this).
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]
@@ -301,9 +301,9 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
 
 def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> Decision:
-    """Return what is decided field by field, and beside it how sure each field of each task is.
+    """Estimate all fields and the confidence of each.
 
-    ``find`` returns what is found in the block of those who filled a field, given its number.
+    ``find`` estimates one field, given its number and the block of workers who filled it.
     """
     filled = np.zeros((block.n_tasks, len(block[FieldCells].fields)), np.bool_)
     sure = np.full(filled.shape, np.nan)
@@ -324,7 +324,7 @@ def decide_fields(block: Block, find: Callable[[int, Block], Mapping[str, Array]
 
 
 def _add_field(add: Add, field: int, kernel: Callable[..., Any], *params: Floats) -> dict[str, Floats]:
-    """Add up a kernel of one field over all blocks."""
+    """Sum a kernel of one field over all blocks."""
     return add(partial(_of_field, kernel=kernel, field=field), *params)
 
 

@@ -1,21 +1,19 @@
-"""Records: labels of several fields, each of a kind of its own, answered together.
+"""Records: labels with several fields of different label types.
 
-Whoever fills in a form, describes a product or extracts data from a page answers several questions at once. Taken for
-questions of their own, they say little about a worker, because each has few answers. Taken together they say how good
-they are, once:
+Forms, product descriptions and data extracted from a page contain answers to several questions. As separate tasks, they
+contain little information about a worker, because each question has few answers. A record pools them:
 
-    d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields that both filled,
+        d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
 
-and unknown where there are none. Sums over peers pool fields as they pool tasks (`allalike.domains.records.kernels`).
-Distances of different fields must be comparable. Most kinds have distances between 0 and 1, which enter as they are:
-rescaling them by their mean would make a field shout in which everybody agrees. Numbers have no largest distance, and
-enter as min(1, |x - y| / m), with m the mean difference of two answers to a task. Each field is decided by its rule.
+    The distance is unknown if no field is filled in both. Sums over peers pool fields like tasks
+    (`allalike.domains.records.kernels`). The distances of different fields must be comparable. Most are between 0 and 1
+    and enter unscaled, because dividing by their mean would inflate fields with high agreement. Numbers enter as min(1,
+    |x - y| / m), with m the mean difference of two answers to a task. Each field is estimated by its own rule.
 
-It works where fields are many and workers careful in all of them or in none. It fails where a worker is good in one
-field and bad in another: they have one weight. Then ``weights="field"`` weighs workers in each field alone, from the
-answers to it and nothing else. Where fields tell the same of workers it loses what they tell together, which is usually
-more. And numbers that are right or wrong, such as times, years and ids, should be ``categorical``: two minutes off is
-as wrong as two hours.
+It works if records have many fields, and workers are similarly accurate in all of them. It fails if a worker is good in
+one field and bad in another, because each worker has a single weight. Use ``weights="field"`` for a weight per field,
+estimated only from the answers to that field; this loses information if accuracies are similar. Numbers that are either
+right or wrong, such as times, years and ids, should be ``categorical``.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Add, Array, Block, Floats
 
 _EACH = "each field"
-_TAKEN = (  # columns that a table of truths has anyway
+_TAKEN = (  # columns of every truth table
     *("task", "label", "confidence", "support", "ci_low", "ci_high", "standard_error", "answers", "effective_answers"),
     *("tied", "unweighted", "changed", "is_gold"),
 )
@@ -76,30 +74,30 @@ _TAKEN = (  # columns that a table of truths has anyway
 
 @dataclass(frozen=True, kw_only=True)
 class Record(Domain):
-    """Records: several fields, each of a kind of its own; the average of their distances.
+    """Records with fields of different label types, compared by the mean distance of their fields.
 
-    A label is a mapping from field to value, or a text that is a JSON object. A field that is absent, null or empty is
-    missing: it is no answer. In a table, fields may be columns. A record comes back as a mapping, as JSON in files, and
-    the table of truths has a column for each field, with its confidence beside it.
+    A label is a mapping from field to value, or a JSON object as text. Fields that are absent, null or empty are
+    missing. In a table, fields may be columns. Estimates are mappings, and JSON in files. The truth table also has a
+    column for each field and its confidence.
 
     Parameters
     ----------
     fields
-        The kind of each field, by its name: ``{"year": Real(), "tags": "set"}``, or as text ``"year:real, tags:set"``.
-        What has no kind is guessed, and without any name so are the names.
+        Label types by field name: ``{"year": Real(), "tags": "set"}``, or as text ``"year:real, tags:set"``. Missing
+        label types and missing names are detected.
     importance
         Weights of fields that differ from 1: ``{"year": 2}``.
     ignore
-        Fields that labels have, and that are left out.
+        Fields to exclude.
     weights
-        Whether a worker has one weight (``worker``), or one for each ``field``: the whole method then runs for each of
-        them alone, and the table of workers has ``weight.NAME`` and ``mean_error.NAME``; ``weight`` is the mean.
+        Whether workers have a single weight (``worker``) or one per ``field``. With ``field`` the method runs for each
+        field separately. The worker table then contains ``weight.NAME`` and ``mean_error.NAME``; ``weight`` is the
+        mean.
     one
-        Whether each label fills one field only, as the answers to a survey whose questions have scales of their own:
-        truths are then what stands in it, and no record.
+        Whether each label fills a single field, as in a survey whose questions have different scales. Estimates are
+        then values of that field.
     rule
-        Aggregation rule: ``each field`` by its own rule, or one of the records: ``medoid`` or
-        ``best worker``.
+        Aggregation rule: ``each field`` by its own rule, or ``medoid`` or ``best worker`` of whole records.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"colour": "red", "size": 3}), ("bob", 1, {"colour": "red", "size": 2}),
@@ -110,7 +108,7 @@ class Record(Domain):
     """
 
     name: ClassVar[str] = "record"
-    summary: ClassVar[str] = "several fields, each of a kind of its own; the mean of their distances"
+    summary: ClassVar[str] = "several fields of different label types; the mean of their distances"
     rules: ClassVar[tuple[Rule, ...]] = (Rule(_EACH, each_field), *CHOICES)
     distances: ClassVar[tuple[str, ...]] = ("mean",)
     noise: ClassVar[General] = General()
@@ -124,14 +122,14 @@ class Record(Domain):
         super().__post_init__()
         fields = read_fields(self.fields, DOMAINS)
         if nested := next((name for name, kind in fields if kind is not None and kind.name == self.name), None):
-            raise OptionError(f"The field {nested!r} is a record in a record. Name its fields in the outer one.")
+            raise OptionError(f"The field {nested!r} is a record in a record. List its fields in the outer record.")
         if self.weights == "field" and self.rule != _EACH:
             raise OptionError(
-                f"weights is 'field', but the rule {str(self.rule)!r} takes a whole record. Decide {_EACH} by its own."
+                f"weights is 'field', but the rule {str(self.rule)!r} chooses whole records. Use the rule {_EACH!r}."
             )
         ignored = (self.ignore,) if isinstance(self.ignore, str) else tuple(self.ignore)
         if not all(isinstance(name, str) for name in ignored):
-            raise OptionError(f"ignore is {self.ignore!r}. Give names of fields, such as ['comment'].")
+            raise OptionError(f"ignore is {self.ignore!r}. It must list field names, such as ['comment'].")
         object.__setattr__(self, "fields", fields)
         object.__setattr__(self, "ignore", ignored)
         object.__setattr__(self, "importance", read_importance(self.importance, fields))
@@ -143,7 +141,7 @@ class Record(Domain):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of each field in all importance, or in that of a label which fills no other."""
+        """The share of each field in the total importance; its own importance if labels fill one field only."""
         weights = [float(dict(self.importance).get(name, 1.0)) for name in self.field_names]
         return tuple(weight / (1.0 if self.one else sum(weights)) for weight in weights)
 
@@ -158,13 +156,13 @@ class Record(Domain):
 
     @property
     def spec(self) -> str:
-        """The name, with the kinds of all fields."""
+        """The name, with the label types of all fields."""
         fields = write_fields(self.fields)
         more = (", weights=field" if self.weights != "worker" else "") + (", one=True" if self.one else "")
         return f"record(fields={fields!r}{more})" if '"' in fields else f'record(fields="{fields}"{more})'
 
     def close(self, labels: Column, guess: Callable[[Column, Array], Domain]) -> Domain:
-        """Guess the kind of each field that has none; one without answers may be anything."""
+        """Detect the label type of each field without one; fields without answers become categorical."""
         known = self.fields or tuple((name, None) for name in list_names(labels, self.ignore))
         named = replace(self, fields=known)
         fields = dict(known)
@@ -186,7 +184,7 @@ class Record(Domain):
         return frozenset((*self.field_names, *self.ignore))
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
-        """Return the value of each field, None where it is missing.
+        """Return the value of each field; missing values are None.
 
         >>> Record("x:real, y:text", ignore="z")._parse({"y": " a b ", "z": 1})
         (None, ' a b ')
@@ -194,24 +192,24 @@ class Record(Domain):
         record = read_record(value)
         if strange := [name for name in record if name not in self._known]:
             raise ValueError(
-                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.field_names)}; name it, or"
-                f" ignore it with ignore=[{strange[0]!r}]"
+                f"it has a field {strange[0]!r}, but the fields are {', '.join(self.field_names)}; add it to fields, or"
+                f" exclude it with ignore=[{strange[0]!r}]"
             )
         values = tuple(value_of(record[name], kind) if name in record else None for name, kind in self.fields)
         if all(value is None for value in values):
-            raise ValueError("none of its fields is filled; a missing answer is a missing row")
+            raise ValueError("none of its fields is filled; to mark an answer as missing, remove its row")
         return values
 
     def take_apart(self, labels: Column) -> list[tuple[Column, Array]]:
-        """Return, for each field, the column of what was filled in, and in which rows."""
+        """Return the column of filled values and their rows for each field."""
         return split_labels(labels, self.fields, self._parse)
 
     def learn(self, labels: Column) -> RecordEncoding:
         if self.is_open:
             raise OptionError(
-                "It is not said what kinds the fields of the records are:"
-                f" {write_fields(self.fields) or 'none is named'}."
-                ' Write them as Record({"year": "real", "name": "text"}).'
+                "The label types of the fields of the records are not known:"
+                f" {write_fields(self.fields) or 'no field is listed'}."
+                ' Define them as Record({"year": "real", "name": "text"}).'
             )
         fields: list[Encoding | None] = []
         for (name, kind), (column, rows) in zip(self.fields, self.take_apart(labels), strict=True):
@@ -229,7 +227,7 @@ class Record(Domain):
 class RecordEncoding(Encoding):
     """The encoding of each field; a code is a row of cells (`allalike.domains.records.kernels`).
 
-    ``parts`` are the encodings, ``units`` the differences at which distances of numbers are 1, and 0 for other fields.
+    ``parts`` are the encodings. ``units`` are the differences of numbers with distance 1, and 0 for other fields.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"})]
@@ -260,7 +258,7 @@ class RecordEncoding(Encoding):
 
     @property
     def alone(self) -> bool:
-        """Whether workers have a weight for each field."""
+        """Whether workers have a weight per field."""
         return self.domain.weights == "field"
 
     @property
@@ -307,7 +305,7 @@ class RecordEncoding(Encoding):
         return found
 
     def _recoded(self, cells: Array, recode: Callable[[int, Array, Encoding, Array], Array]) -> Array:
-        """Return cells with other codes."""
+        """Return cells with converted codes."""
         columns = [codes_of(cells, number) for number in range(len(self.parts))]
         for number, rows, each, codes in self.each_cell(cells):
             columns[number] = spread(recode(number, rows, each, codes), rows, len(cells))
@@ -380,7 +378,7 @@ class RecordEncoding(Encoding):
         return self
 
     def each_cell(self, cells: Array) -> Iterator[tuple[int, Array, Encoding, Array]]:
-        """Yield number, rows, encoding and codes of each field that is filled somewhere."""
+        """Yield the number, rows, encoding and codes of each field that is filled in any label."""
         filled = filled_in(cells)
         for number, each in enumerate(self.parts):
             rows = np.flatnonzero(filled[:, number])
@@ -388,7 +386,7 @@ class RecordEncoding(Encoding):
                 yield number, rows, each, codes_of(cells, number)[rows]
 
     def find_units(self, add: Add) -> Self:
-        """Measure the mean difference of two answers to a task, in each field of numbers."""
+        """Compute the mean difference of two answers to a task for each numeric field."""
         if not any(self.units):
             return self
         sums = add(self.kernels.length_sums)
@@ -409,7 +407,7 @@ class RecordEncoding(Encoding):
         return {**found, "label": label, "sure": sure}
 
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
-        """Return how far each worker is from the truths in each field: ``fault.year``."""
+        """Return each worker's mean distance to the estimated labels per field: ``mean_error.year``."""
         sums, none = add(self.kernels.field_losses, weights), np.zeros(len(weights))
         columns = {}
         for number, name in enumerate(self.domain.field_names):
@@ -418,17 +416,17 @@ class RecordEncoding(Encoding):
         return columns
 
     def count(self, block: Block) -> dict[str, Floats]:
-        """Count, per worker and field, the answers."""
+        """Count the answers per worker and field."""
         filled = filled_in(block.label).astype(np.float64)
         return {"answers": np.stack([block.per_worker(column) for column in filled.T], axis=1)}
 
     def join(self, block: Block, find: Callable[[int, Block], Mapping[str, Array]]) -> dict[str, Array]:
-        """Join the labels of all fields; ``find`` returns the results in the block of a field."""
+        """Join the estimates of all fields; ``find`` returns the results for the block of a field."""
         return decide_fields(block, find).columns()
 
 
 def _write_one(label: Any) -> str:
-    """Write what stands in a field, or a record."""
+    """Format the value of a field, or a record."""
     return label if isinstance(label, str) else write_record(label)
 
 
