@@ -265,7 +265,7 @@ UPDATING = [
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
-    Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("are real, but those so far are categ",)),
+    Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("labels so far are categ",)),
     Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
     Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
     Message("nothing", update(ROWS, []), ("There are no answers",)),

@@ -89,15 +89,15 @@ def pick_columns(
     for role in (role for role in roles if role not in chosen):
         rates = {name: rate_name(name, role) for name in names if name not in picked.values()}
         best = max(rates.values(), default=0.0)
-        found = [name for name, rate in rates.items() if rate == best >= SYNONYM]
-        if not found:
+        matches = [name for name, rate in rates.items() if rate == best >= SYNONYM]
+        if not matches:
             what = f"Cannot tell which column of {name_within(where)} contains the {role}. Columns:"
             raise ColumnError(f"{what} {list_names(names)}.")
-        if len(found) > 1:
-            listed = " and ".join(map(repr, found)) if len(found) == 2 else list_names(found)
-            number = "two" if len(found) == 2 else f"{len(found):,}"
-            raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: found[0]})
-        picked[role] = found[0]
+        if len(matches) > 1:
+            listed = " and ".join(map(repr, matches)) if len(matches) == 2 else list_names(matches)
+            number = "two" if len(matches) == 2 else f"{len(matches):,}"
+            raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: matches[0]})
+        picked[role] = matches[0]
     guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
     return {role: picked[role] for role in roles}, guessed
 
