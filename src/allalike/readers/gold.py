@@ -172,7 +172,7 @@ def _of_table(
         free = [name for name in table.names if name not in known.values()]
         known = {**{role: name for role, name in like().items() if role in _ROLES and name in free}, **known}
     try:
-        picked, _ = pick_columns(table.names, known, table.where, roles=_ROLES)
+        picked = pick_columns(table.names, known, table.where, roles=_ROLES)
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
         right = {role: name for role, name in chosen.items() if name in table.names}
