@@ -105,7 +105,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --to mturk", "Batch_..._batch_results.csv"),
     ("good.csv --gold=", "gold is ''"),
     ("good.csv --gold nowhere.csv", "gold labels cannot be read", "no file nowhere.csv"),
-    ("good.csv --gold header.csv", "no gold labels: no rows"),
+    ("good.csv --gold header.csv", "the table is empty"),
     ("good.csv --gold blank.csv", "no row has a label"),
     ("good.csv --gold nameless.csv", "Row 1 of the gold labels has no task"),
     ("good.csv --gold two.csv", "Task 't0' has two different gold labels", "'cat' and 'dog'"),

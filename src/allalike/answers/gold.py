@@ -50,7 +50,9 @@ class Gold:
         for column in (self.task, self.label):
             _refuse_missing(column)
         if not len(self.task):
-            raise GoldError("There are no gold labels: " + ("no row has a label." if self.blank else "no rows."))
+            raise GoldError(
+                f"There are no gold labels: {'no row has a label' if self.blank else 'the table is empty'}."
+            )
         codes, ids = self.task.factors
         counts = np.bincount(codes)
         if counts.max() > 1:
