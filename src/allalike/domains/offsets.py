@@ -2,12 +2,12 @@
 
 A grader may be two points below all others on every task. The model of such answers is
 
-        x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
+    x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
 
 Ridge regression, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, gives t_j = mean_i (x_ij - b_i) and a system of
 linear equations with one equation per worker:
 
-        sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
+    sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
 
 Both sides are sums over tasks, so conjugate gradients need one pass over the answers per round, on every engine. The
 solution is the estimate of a mixed model (Henderson 1950) whose offsets have variance noise / lambda. Lambda is

@@ -3,9 +3,9 @@
 A label is one of K levels, and x is its index from 0 to K - 1. An error of one level is smaller than an error of two,
 but there is nothing between two levels, so a mean of 3.4 stars is not a valid label:
 
-        linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
-        squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
-        hamming:  d = [x != y]                       ignores the order
+    linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
+    squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
+    hamming:  d = [x != y]                       ignores the order
 
 All distances are 0 if K = 1. Each can be written as a squared distance, so sums over the pairs of a task take linear
 time. (For `linear`, a level is a vector of x ones followed by zeros.) The mean distance between two random levels is (K

@@ -1,8 +1,8 @@
 """Vectors, and label types based on them: circular numbers and places on the Earth, whose codes are points in space.
 
-        squared:    d(x, y) = |x - y|^2            minimised by the weighted mean
-        cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
-        euclidean:  d(x, y) = |x - y|              minimised by the geometric median
+    squared:    d(x, y) = |x - y|^2            minimised by the weighted mean
+    cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
+    euclidean:  d(x, y) = |x - y|              minimised by the geometric median
 
 It works if all coordinates have the same unit, such as x and y in pixels. It fails if units differ, because the
 coordinate with the largest numbers dominates. Rescale coordinates first, or use the fields of a `allalike.Record`.
@@ -209,9 +209,7 @@ def _numbers(value: Any) -> Floats:
     try:
         vector = np.array(value, np.float64)
     except OverflowError:
-        raise ValueError(
-            "it contains a number that is too large; rescale the labels, for example from mm to km"
-        ) from None
+        raise ValueError("it contains a number that is too large; rescale, for example from mm to km") from None
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
     return vector

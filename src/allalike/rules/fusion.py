@@ -2,7 +2,7 @@
 
 Drawings of the same object form a group (`allalike.rules.grouping`). With weights w,
 
-        share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
+    share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
 
 and a group is kept if its share exceeds the quorum. A share equal to the quorum, up to a relative 1e-9, is rejected
 without drawing. The class of an object is the one with the largest weight among its members. Its position is the middle

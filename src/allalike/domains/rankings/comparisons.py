@@ -3,7 +3,7 @@
 A ranking of k items compares k (k - 1) / 2 pairs. For each pair, r is the worker's share for the first item: 1, 0, 1/2
 for a tie, or a mean if they compared the pair several times. The distance of two answers is
 
-        d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
+    d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
 
 For complete orders it is Kendall tau. A tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
 Mahdian, Sivakumar and Vee 2004). With gaps it is not a metric: a>b and b>c agree with everything they do not compare.

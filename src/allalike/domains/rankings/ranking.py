@@ -1,6 +1,6 @@
 """Rankings: labels that order a task's items, best first.
 
-        kendall:   d(A, B) = discordant pairs of items / pairs compared by both; a tie is halfway
+    kendall:   d(A, B) = discordant pairs of items / pairs compared by both; a tie is halfway
     footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
 
 A ranking is a vote on every pair of items, so a worker's distance to the others needs no pairs of answers

@@ -278,7 +278,7 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     A field without answers stays empty. Confidence is the mean over the fields whose rule provides one. The block needs
     its `FieldCells`.
 
-            z_f = the rule of field f applied to x_if with weights w_i, for each f separately
+        z_f = the rule of field f applied to x_if with weights w_i, for each f separately
 
     It works if fields are largely independent. It fails if they belong together, such as a street and its town: the
     estimate may combine values of different answers (rule ``medoid`` avoids this).

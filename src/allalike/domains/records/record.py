@@ -3,7 +3,7 @@
 Forms, product descriptions and data extracted from a page contain answers to several questions. As separate tasks, they
 contain little information about a worker, because each question has few answers. A record pools them:
 
-        d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
+    d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
 
     The distance is unknown if no field is filled in both. Sums over peers pool fields like tasks
     (`allalike.domains.records.kernels`). The distances of different fields must be comparable. Most are between 0 and 1
