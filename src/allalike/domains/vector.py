@@ -191,15 +191,8 @@ class VectorKernels(CentredKernels):
 
 def _parse(value: Any) -> Floats:
     """Parse a vector of finite numbers with finite squares."""
-    vector = _numbers(json_list(value) if isinstance(value, str) else value)
-    if not np.isfinite(vector).all():
-        raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
-    if np.abs(vector).max() > _LARGEST_NUMBER:
-        raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
-    return vector + 0.0  # converts -0.0 to 0.0
-
-
-def _numbers(value: Any) -> Floats:
+    if isinstance(value, str):
+        value = json_list(value)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "iuf":
         value = value.tolist()
     if not isinstance(value, np.ndarray):
@@ -212,7 +205,11 @@ def _numbers(value: Any) -> Floats:
         raise ValueError("it contains a number that is too large; rescale, for example from mm to km") from None
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
-    return vector
+    if not np.isfinite(vector).all():
+        raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
+    if np.abs(vector).max() > _LARGEST_NUMBER:
+        raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
+    return vector + 0.0  # converts -0.0 to 0.0
 
 
 # Circular numbers: directions, times of day, days of the year.
@@ -389,8 +386,7 @@ class PlaceEncoding(VectorEncoding):
         return Values((np.round(degrees, _DIGITS) + 0.0).tolist(), text=json.dumps)
 
     def describe(self) -> dict[str, Any]:
-        told = {name: value for name, value in super().describe().items() if name != "length"}
-        return {**told, "unit": "km"}
+        return {**self.domain.describe(), "unit": "km"}
 
 
 @dataclass(frozen=True, kw_only=True)

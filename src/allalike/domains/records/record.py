@@ -170,9 +170,9 @@ class Record(Domain):
             try:
                 fields[name] = kind or (guess(column, rows) if len(rows) else Categorical())
             except InputError as error:
-                said = {**fields, name: error.options.get("domain", Categorical.name)}
-                asked = f"The field {name!r}: {error.args[0]}"
-                raise LabelError(asked, domain=replace(self, fields=said).spec) from None
+                kinds = {**fields, name: error.options.get("domain", Categorical.name)}
+                question = f"The field {name!r}: {error.args[0]}"
+                raise LabelError(question, domain=replace(self, fields=kinds).spec) from None
         return replace(self, fields=tuple(fields.items()))
 
     @property
@@ -367,11 +367,11 @@ class RecordEncoding(Encoding):
         return block.keeping(*kept)
 
     def describe(self) -> dict[str, Any]:
-        told = {}
+        fields = {}
         for (name, kind), each, unit in zip(self.domain.fields, self.parts, self.units, strict=True):
             about = {**kind.describe(), "filled": False} if each is None else each.describe()
-            told[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
-        return {**super().describe(), "fields": told}
+            fields[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
+        return {**super().describe(), "fields": fields}
 
     @property
     def fields(self) -> Self:
