@@ -51,7 +51,7 @@ _MIN_NUMBERS = 5  # distinct, rarely recurring ones that are measurements or cou
 
 def _pick(names: Sequence[str], chosen: Mapping[str, str], *roles: str) -> dict[str, str] | None:
     try:
-        return pick_columns(names, chosen, "", roles=roles)[0]
+        return pick_columns(names, chosen, "", roles=roles)
     except ColumnError:
         return None
 
@@ -178,7 +178,7 @@ def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | No
         return table
     others = [name for name in table.names if name not in parts]
     given = {role: name for role, name in chosen.items() if role != "label"}
-    picked, _ = pick_columns(others, given, table.where, roles=("worker", "task"))
+    picked = pick_columns(others, given, table.where, roles=("worker", "task"))
     roles = {**picked, "label": chosen.get("label", " ".join(parts))}
 
     def step(columns: Columns, _: int) -> Columns:

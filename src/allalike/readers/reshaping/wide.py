@@ -79,9 +79,9 @@ def _find_ids(
         check_chosen(table.names, chosen, table.where, roles=(down,))
         return chosen[down], {}
     with suppress(ColumnError):
-        picked, guessed = pick_columns(table.names, {}, table.where, roles=(down,))
-        if 2 * head[picked[down]].n_values > head.n_rows:
-            return picked[down], guessed
+        name = pick_columns(table.names, {}, table.where, roles=(down,))[down]
+        if 2 * head[name].n_values > head.n_rows:
+            return name, {down: name} if name != down else {}
     first = find_row_ids(head) if table.index is None else None
     return first, {} if first is None else {down: first}
 
