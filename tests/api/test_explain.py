@@ -88,7 +88,7 @@ def test_a_change_to_the_runner_up_that_turns_a_vote_is_named() -> None:
     changing = dict(zip(found.answers["worker"], found.answers["if_changed"], strict=True))
     assert changing == {"a": True, "b": True, "c": True, "d": False, "e": False}
     assert not found.answers["if_left_out"][found.answers["label"] == "y"].any()
-    assert "if one of these said 'y': a, b or c" in repr(found)
+    assert "if one of these answered 'y': a, b or c" in repr(found)
 
 
 @pytest.mark.parametrize("engine", [Memory(block_answers=4), Disk()], ids=["small blocks", "disk"])

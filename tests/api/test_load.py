@@ -221,7 +221,7 @@ def test_an_update_of_what_was_replaced_meanwhile_is_refused(tmp_path: Path, mon
         return {"answers": 1, "turned": 0, "of": 9, "tested": 0}, {"what": np.zeros(0)}
 
     monkeypatch.setattr(import_module("allalike.update"), "find_changes", find)
-    with pytest.raises(OutputError, match="was replaced meanwhile"):
+    with pytest.raises(OutputError, match="Another process replaced"):
         allalike.update(tmp_path / "out", rows[20:])
     assert allalike.load(tmp_path / "out").summary["answers"] == 20
 

@@ -161,8 +161,8 @@ OPTIONS = [
     Message("soft labels", lambda f: allalike.discover(ROWS, method="P-TD").save(f, probabilities=True), ("P-TD",)),
     Message("an address", lambda f: allalike.discover(ROWS, method="UA").save("hdfs://host/out"), ("hdfs://host/out",)),
     Message("a name with a zero", lambda f: allalike.discover(ROWS, method="UA").save(f / "a\0b"), ("nul",)),
-    Message("bias of classes", lambda folder: allalike.discover(ROWS).bias(), ("numbers only",)),
-    Message("quality", lambda folder: allalike.discover(NUMBERS, domain="real").quality, ("real", "right and wrong")),
+    Message("bias of classes", lambda folder: allalike.discover(ROWS).bias(), ("only numbers have a bias",)),
+    Message("quality", lambda folder: allalike.discover(NUMBERS, domain="real").quality, ("real", "precision")),
     Message("asymmetric", weigh([[0, 1], [2, 0]]), ("not symmetric",)),
     Message("similarities", weigh([[0, -1], [-1, 0]]), ("similarity=True",)),
     Message("infinite distances", weigh([[0, np.inf], [np.inf, 0]]), ("infinite",)),
@@ -189,10 +189,10 @@ OPTIONS = [
 EXPLAINING = [
     Message("no worker", explain(worker="aa"), ("'aa'", "Did you mean 'a'")),
     Message("no task", explain(task=77), ("No task is called 77",)),
-    Message("neither", explain(), ("id of a task or of a worker",)),
-    Message("a problem per task", explain(allalike.read(ROWS).per_task(), worker="a"), ("problem of its own",)),
+    Message("neither", explain(), ("a task or a worker",)),
+    Message("a problem per task", explain(allalike.read(ROWS).per_task(), worker="a"), ("with per_task()",)),
     Message("agreement per task", lambda f: allalike.discover(allalike.read(ROWS).per_task()).agreement, ("per_task",)),
-    Message("saved without answers", load(answers=False), ("without its answers", "asked for")),
+    Message("saved without answers", load(answers=False), ("without its answers", "as requested")),
     Message(
         "a distance in Python", load(domain=allalike.Custom(distance=lambda a, b: a != b)), ("without its answers",)
     ),
@@ -215,7 +215,7 @@ WRITING = [
     Message("XML", save([(w, "bell\a.jpg", "x") for w in "ab"], "cvat", domain="categorical"), ("x07", "XML")),
     Message("volumes", save([(w, "t1", np.ones((2, 2, 2), bool)) for w in "ab"], "coco", domain="bitmap"), ("volume",)),
     Message("short export", save_export("min.json", SHORT, domain="categorical"), ("Label Studio as JSON",)),
-    Message("pages", save_export("pages.json", PAGES, domain="spans"), ("controls", "hypertextlabels")),
+    Message("pages", save_export("pages.json", PAGES, domain="spans"), ("control", "hypertextlabels")),
 ]
 JURY = [
     Message("verdicts", jury(JUDGES, verdicts="A,B"), ("'A', 'B'", "'x', 'y'")),
@@ -239,7 +239,7 @@ JURY = [
     Message("keep", jury(ROWS, retain=2), ("retain is 2",)),
     Message("confidence of scores", jury(NUMBERS, domain="real", min_confidence=0.9), ("classes", "Leave it out")),
     Message("a crowd", jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)]), ("101 workers",)),
-    Message("price of nobody", jury(ROWS, prices={"a": 1, "z": 2}), ("'z'", "no such judge")),
+    Message("price of nobody", jury(ROWS, prices={"a": 1, "z": 2}), ("'z'", "judges are")),
     Message("prices of some", jury(ROWS, prices={"a": 1}), ("'b', 'c'", "for every judge")),
     Message("negative price", jury(ROWS, prices={"a": -1}), ("'a' is -1", "0 or more")),
     Message("list of prices", jury(ROWS, prices=[1, 2]), ("worker and price",)),
@@ -265,7 +265,7 @@ UPDATING = [
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
-    Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("are real, but those so far are categ",)),
+    Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("labels so far are categ",)),
     Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
     Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
     Message("nothing", update(ROWS, []), ("There are no answers",)),
@@ -274,17 +274,17 @@ KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate 
 PLANNING = [
     *(Message(f"plan of {one}", plan(5, crowd(one, seed=0), one), ("error rate", one, "next_tasks()")) for one in KEPT),
     Message("no task with two answers", plan(5, [("ada", 1, "x"), ("bob", 2, "y")]), ("No task has two answers",)),
-    Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has not answered yet", "'anyone'")),
+    Message("price of a stranger", plan(prices={"zoe": 1.0}), ("'zoe', who has no answers", "'anyone'")),
     Message("no prices", plan(prices={}), ("no worker to ask",)),
-    Message("little money", plan(0.5), ("budget is 0.5, and the cheapest answer costs 1",)),
-    Message("answers for nothing", plan(prices={"anyone": 0}), ("'anyone' is 0. What costs nothing needs no plan",)),
+    Message("little money", plan(0.5), ("budget 0.5 is too small",)),
+    Message("answers for nothing", plan(prices={"anyone": 0}), ("'anyone' is 0. Give a price above 0",)),
     Message("price", plan(price=0), ("price is 0",)),
     Message("batch", plan(batch=0), ("batch is 0",)),
     Message("max_per_worker", plan(max_per_worker=1.5), ("max_per_worker is 1.5",)),
     Message("min_gain", plan(min_gain=-1.0), ("min_gain is -1",)),
     Message("a file of others", save_plan, ("mine.csv exists already",)),
     Message(
-        "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("how probably these truths",)
+        "a curve of numbers", lambda folder: allalike.discover(NUMBERS).learning_curve(), ("accuracy of these labels",)
     ),
     Message("tasks below none", lambda folder: allalike.discover(ROWS).next_tasks(-1), ("n is -1", "at least 0")),
 ]

@@ -342,7 +342,7 @@ def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tm
     with path.open(encoding="utf-8", newline="") as file:
         assert [row[:6] for row in list(csv.reader(file))[1:]] == [row[:6] for row in rows]
     decided = [(row[2], row[6], row[7]) for row in rows]
-    why = "All of your answers are the same, whatever was asked."
+    why = "All of your answers are identical, regardless of the task."
     assert decided[:2] == [("ada", "", ""), ("ada", "by hand", "")]  # approved before, and decided by hand
     assert set(decided[2:60]) == {("ada", "x", ""), ("bob", "x", "")}
     assert decided[60] == ("eve", "", "")  # rejected before

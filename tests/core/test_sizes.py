@@ -85,7 +85,7 @@ def test_an_archive_in_an_archive_is_not_opened(tmp_path: Path) -> None:
         archive.writestr("a.csv", "worker,task,label\n")
     with zipfile.ZipFile(tmp_path / "outer.zip", "w") as archive:
         archive.write(tmp_path / "inner.zip", "inner.zip")
-    with pytest.raises(InputError, match=r"holds another archive, inner\.zip"):
+    with pytest.raises(InputError, match=r"contains another archive, inner\.zip"):
         allalike.discover(tmp_path / "outer.zip", method="UA")
 
 

@@ -230,7 +230,7 @@ def test_a_query_may_have_comments_texts_and_a_semicolon_at_its_end(database: st
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({}, "has 2 tables. Name that of the answers, such as table='answers'"),
+        ({}, "has 2 tables. Name the table of answers, such as table='answers'"),
         ({"table": "answer"}, "has no table 'answer'. Did you mean 'answers'?"),
         ({"query": "SELECT FROM WHERE"}, " reports: "),
         ({"query": "SELECT 1", "table": "answers"}, "query= and table= are both given"),
@@ -290,7 +290,7 @@ def test_a_file_that_is_not_there_is_said_and_not_made(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (2, f"allalike: There is no {name}.\n")
     assert not list(tmp_path.iterdir())
     done = call("discover", "sqlite://", folder=tmp_path)
-    assert done.stderr == "allalike: sqlite:// names no file. Write sqlite:///crowd.db.\n"
+    assert done.stderr == "allalike: sqlite:// does not name a file. Write sqlite:///crowd.db.\n"
 
 
 def test_a_result_is_not_loaded_from_an_address(tmp_path: Path) -> None:
@@ -330,5 +330,5 @@ def test_a_database_is_refused_as_output_with_a_remedy(output: str, tmp_path: Pa
 
 def test_a_query_is_refused_for_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "answers.csv").write_text("worker,task,label\n")
-    with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is none"):
+    with pytest.raises(OptionError, match="query= is for databases, and .*answers.csv is not a database"):
         allalike.read(tmp_path / "answers.csv", query="SELECT 1")

@@ -274,7 +274,7 @@ def test_the_active_session_is_used_again(spark: Spark) -> None:
 
 @pytest.mark.parametrize("session", ["local[2]", object()])
 def test_what_is_no_session_is_refused(session: object) -> None:
-    with pytest.raises(UnsupportedError, match="Give it a SparkSession"):
+    with pytest.raises(UnsupportedError, match="Use a SparkSession"):
         Spark(session).load(some())
 
 
@@ -282,15 +282,17 @@ def test_a_master_that_is_not_there_is_named_at_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
     monkeypatch.delenv("YARN_CONF_DIR", raising=False)
-    with pytest.raises(EngineError, match="No Spark master answers at spark://127.0.0.1:1"):
+    with pytest.raises(EngineError, match="No Spark master responds at spark://127.0.0.1:1"):
         Spark(spark_master="spark://127.0.0.1:1").load(some())
-    with pytest.raises(EngineError, match=r"does not know where YARN is\. Set HADOOP_CONF_DIR or YARN_CONF_DIR\."):
+    with pytest.raises(EngineError, match=r"YARN is not known\. Set HADOOP_CONF_DIR or YARN_CONF_DIR\."):
         Spark(spark_master="yarn").load(some())
 
 
 def test_another_master_beside_the_active_one_is_refused(spark: Spark) -> None:
     run = spark.load(some())
-    with pytest.raises(UnsupportedError, match=r"runs already with master 'local\[2\]', and cannot run with 'local'"):
+    with pytest.raises(
+        UnsupportedError, match=r"runs already with master 'local\[2\]', and cannot also run with 'local'"
+    ):
         Spark(spark_master="local").load(some())
     assert Spark().load(some()).shards.context is run.shards.context
     peer_sums(run)
@@ -305,12 +307,10 @@ def a_java(folder: Path, version: str) -> None:
 def test_a_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        UnsupportedError, match=r"Java 17 or newer, and there is none on the PATH\. .*apt install openjdk"
-    ):
+    with pytest.raises(UnsupportedError, match=r"there is none on the PATH\. .*apt install openjdk"):
         find_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(UnsupportedError, match="JAVA_HOME is .*, where there is none"):
+    with pytest.raises(UnsupportedError, match="there is none in JAVA_HOME"):
         find_java()
 
 
@@ -327,7 +327,7 @@ def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 def test_a_missing_or_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", "3.5.1")
-    with pytest.raises(UnsupportedError, match="needs PySpark 4, and this is 3.5.1"):
+    with pytest.raises(UnsupportedError, match="needs PySpark 4, not 3.5.1"):
         Spark().load(some())
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(UnsupportedError, match=r'not installed\. Install it with `pip install "allalike\[spark\]"`'):

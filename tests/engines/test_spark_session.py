@@ -55,7 +55,7 @@ def test_the_master_of_spark_submit_counts_and_what_was_stopped_says_so(tmp_path
     assert (done.stderr, done.returncode) == ("", 0)
     master, *stopped, wrong, labels = done.stdout.splitlines()
     assert master == "local[3] 127.0.0.1"
-    assert stopped == ["The Spark session was stopped. Start another one, and begin anew."] * 4
+    assert stopped == ["The Spark session was stopped. Start a new one, and run it again."] * 4
     assert wrong == "Spark does not start with master 'local[none]'. SparkException: " + wrong.split(": ", 1)[1]
     assert "local[none]" in wrong.split(": ", 1)[1]
     assert labels == "['x', 'y']"

@@ -98,12 +98,12 @@ def test_folders_without_files_and_broken_files_are_named(tmp_path: Path) -> Non
 def test_other_things_of_pyspark_are_refused(session: SparkSession) -> None:
     frame = session.createDataFrame(ROWS, ["worker", "task", "label"])
     said = told(frame.groupBy("task"), UnsupportedError)
-    assert said.startswith("The Spark engine cannot read pyspark.sql.group.GroupedData. Give it a data frame")
+    assert said.startswith("The Spark engine cannot read pyspark.sql.group.GroupedData. Use a data frame")
     assert "cannot read pyspark.core.rdd.RDD" in told(session.sparkContext.parallelize([1]), UnsupportedError)
     stream = session.readStream.format("rate").load()
     assert told(stream, UnsupportedError).startswith("The data frame is a stream, which has no end.")
     said = told("some_table", UnsupportedError, wide="tasks")
-    assert said.startswith("There is no file some_table, and what only Spark can read cannot be wide. Make one row")
+    assert said.startswith("There is no file some_table, and Spark cannot read wide tables. Make one row")
 
 
 MOMENTS = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=7 * (number // 5)) for number in range(50)]

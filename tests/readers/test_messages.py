@@ -102,8 +102,8 @@ FILES = [
     Message("encoding that is none", text(TEXT, encoding="utf-99"), ("utf-99", "utf-8, latin-1")),
     Message("bytes that an encoding lacks", text(TEXT.encode("cp1252"), encoding="ascii"), ("ascii", "encoding=")),
     Message("one line in an encoding", text(TEXT.replace("é", "e"), encoding="cp037"), ("cp037", "encoding='utf-8'")),
-    Message("too many fields", text(TEXT + "zoe,t1,x, or y\n"), ("row 6 (line 7)", "quote is missing")),
-    Message("another format", text("a: [1, 2]\nb: [3, 4]\n", "a.yaml"), ("no format", ".csv, .tsv")),
+    Message("too many fields", text(TEXT + "zoe,t1,x, or y\n"), ("row 6 (line 7)", "missing quote")),
+    Message("another format", text("a: [1, 2]\nb: [3, 4]\n", "a.yaml"), ("no known format", ".csv, .tsv")),
     Message("old sheet", text(b"\xd0\xcf\x11\xe0\xa1\xb1", "a.xls"), ("a.xls", ".xlsx or .csv")),
     Message("two sheets", book(), ("2 sheets: 'Sheet', 'other'", "question='Sheet'")),
     Message("no such sheet", book(question="third"), ("third", "'other'")),
@@ -114,10 +114,10 @@ FILES = [
     Message("paths through two lists", expand([{"a": [{"x": 1}], "b": [{"y": 1}]}], "a[].x", "b[].y"), ("lists",)),
     Message("list that is none", expand([{"a": [{"b": 1}]}, {"a": "x"}], "a[].b"), ("record 2", "'x'")),
     *(
-        Message(f"path {path!r}", expand([{"a": [{"b": 1}]}], path), ("is no path",))
+        Message(f"path {path!r}", expand([{"a": [{"b": 1}]}], path), ("is not a path",))
         for path in ("", ".", "a..b", "a[", "a]", "[x]", "a[].", "a[-1]")
     ),
-    Message("null line", text('{"worker": "ada"}\nnull\n', "a.jsonl"), ("null",)),
+    Message("null line", text('{"worker": "ada"}\nnull\n', "a.jsonl"), ("line 2 is not a JSON object",)),
     Message(
         "workers of two types",
         lines(*({"worker": who, "task": t, "label": "x"} for t in "uv" for who in (1, "a", 2))),
@@ -126,7 +126,7 @@ FILES = [
     Message("soc with ties", text(f"{SOC}1: 1,{{2,3}}\n", "v.soc"), ("Line 5", ".toc, or .toi")),
     Message("soc with gaps", text(f"{SOC}1: 1,2\n", "v.soc"), ("3", ".soi, or .toi")),
     Message("soc that says another type", text("# DATA TYPE: toc\n2: 1,2,3\n", "v.soc"), ("'toc'",)),
-    Message("soc of bytes", text(b"\xff\xfe\x00", "v.soc"), ("not written in utf-8",)),
+    Message("soc of bytes", text(b"\xff\xfe\x00", "v.soc"), ("not valid utf-8",)),
     Message("soi with a strange number", text("# ALTERNATIVE NAME 1: x\n1: 9,1\n", "w.soi"), ("alternative 9",)),
     Message("wrench, rows of two lengths", text('{"0": {"label": 1, "weak_labels": [1, 0]}, "1": {"label": 1,'
             ' "weak_labels": [1]}}', "t.json"), ("with 1 and with 2",)),
@@ -264,7 +264,7 @@ TOOLS = [
     Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("users and subjects",)),
     Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "no annotators")),
     Message("coco without such marks", export(coco(), question="masks"), ("'masks'", "bbox, segmentation")),
-    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file for each")),
+    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file per")),
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
     Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
     Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("has no size",)),

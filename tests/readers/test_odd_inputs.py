@@ -79,7 +79,7 @@ def test_two_fields_of_one_name_in_a_record_are_refused(
     record = pa.StructArray.from_arrays([pa.array(LABELS), pa.array(LABELS)], ["x", "x"])
     for labels in (record, pa.ListArray.from_arrays(pa.array(range(7), pa.int32()), record)):
         source = write(table_with("label", labels), tmp_path)
-        assert "records have each field once" in told(source, engine=engine)
+        assert "records must have each field once" in told(source, engine=engine)
 
 
 @FORMS

@@ -1,4 +1,4 @@
-"""Engines: where kernels run. The memory engine is the default; the others are imported when they are used."""
+"""Engines, which run kernels. The memory engine is the default; the others are imported at first use."""
 
 from typing import TYPE_CHECKING
 

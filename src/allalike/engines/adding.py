@@ -1,4 +1,4 @@
-"""Add answers to a run: the answers that the run keeps and the new ones are loaded again."""
+"""Updates: the answers of a run and new ones are loaded together."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
     from allalike.engines.base import Engine
 
-_ANSWER_BYTES = 24  # of an answer written as text, about
+_ANSWER_BYTES = 24  # approximate size of an answer as text
 
 
 def add_answers(engine: Engine, run: Run, more: Answers, *, duplicates: str | None, gold: Gold | None = None) -> Run:
-    """Return a run over the answers of a run and further ones, as if all had been loaded together.
+    """Return a run over the answers of a run and new ones, as if all had been loaded together.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 3), ("bob", 1, 3), ("bob", 2, 4)]))
@@ -56,15 +56,13 @@ def add_answers(engine: Engine, run: Run, more: Answers, *, duplicates: str | No
 
 
 def fit_answers(run: Run, more: Answers) -> Answers:
-    """Return answers with ids of the types that a run has; refuse types that do not fit."""
+    """Convert the ids of answers to the types of a run, or raise an error if they do not fit."""
     if run.worker_task is not None or more.separate_tasks:
-        raise UnsupportedError(
-            "Where every task is a problem of its own, no answers can be added. Run it again on all answers."
-        )
+        raise UnsupportedError("Answers cannot be added to a run with per_task(). Run it again on all answers.")
     if type(more.domain) is not type(run.domain):
         raise InputError(
-            f"The new labels are {more.domain.name}, but those so far are {run.domain.name}. Read them with the same"
-            " domain."
+            f"The new labels are {more.domain.name}, but the labels so far are {run.domain.name}. Read the new answers"
+            f" with domain={run.domain.name!r}."
         )
     assert run.sample_tasks is not None
     tasks, workers = cast_like(more.tasks, run.sample_tasks, "tasks"), cast_like(more.workers, run.workers, "workers")
@@ -73,14 +71,14 @@ def fit_answers(run: Run, more: Answers) -> Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class _GrownAnswers(Scan):
-    """The answers of a run and further ones, read in turn."""
+    """The answers of a run, followed by new ones."""
 
     run: Run
     more: Answers
 
     @property
     def size(self) -> int:
-        """Approximate number of bytes as text."""
+        """The approximate number of bytes as text."""
         return (int(self.run.answer_counts.sum()) + self.more.n_answers) * _ANSWER_BYTES
 
     @cached_property
@@ -116,7 +114,7 @@ class _GrownAnswers(Scan):
             yield {role: Column(role, values.data) for role, values in columns.items()}
 
     def read(self) -> Answers:
-        """Join them in memory; of duplicates, those of the run come first."""
+        """Join all answers in memory; duplicates from the run come first."""
         codes, workers = unite([self.run.workers, self.more.workers])
         place, other = np.split(codes, [len(self.run.workers)])
         parts = [*(part.among(workers, place) for part in list_answers(self.run)), self.more.among(workers, other)]

@@ -1,8 +1,8 @@
-"""Engine: where kernels run. An engine loads answers and returns a run, on which methods sum kernels over all blocks.
+"""Engines and runs: an engine loads answers and returns a run, on which methods sum kernels over all blocks.
 
-Before workers are weighted, `make_ready` estimates from sums over all answers, in this order:
+Before workers are weighted, `make_ready` estimates the following from sums over all answers, in this order:
 
-1. the units in which the fields of records are compared,
+1. the units for comparing the fields of records,
 2. each worker's offset, such as a bias, which is subtracted from their answers,
 3. worker statistics from earlier answers.
 """
@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 
 
 class Engine(ABC):
-    """An engine runs kernels: it loads answers, or reads them where they are, and returns a run."""
+    """An engine, which loads answers or reads them in place, and returns a run."""
 
     name: ClassVar[str]
 
     @abstractmethod
     def load(self, answers: Answers, ties: Ties = DRAWN) -> Run:
-        """Cut the answers into blocks, and prepare these."""
+        """Divide the answers into prepared blocks."""
 
     def reads(self, source: Scan) -> bool:
-        """Return whether the engine reads such answers itself, in place and in parts."""
+        """Return whether the engine reads this source itself, in place and in parts."""
         return False
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> Run:
-        """Read answers part by part, and make blocks of them."""
+        """Read answers in parts, and divide them into prepared blocks."""
         raise NotImplementedError
 
 
@@ -57,14 +57,14 @@ class Engine(ABC):
 class Run(ABC):
     """The answers in an engine, to whose blocks methods apply kernels.
 
-    A run is frozen: further facts make another run (`dataclasses.replace`).
+    A run is frozen: changes return another run (`dataclasses.replace`).
 
-    ``answer_counts`` has the number of answers of each worker, ``n_single`` the number of tasks with one answer only,
-    ``only_number`` the label if all labels are one number, ``n_gold`` the number of gold labels, and ``notes`` what was
-    inferred or excluded. ``worker_task`` is the task of each worker if every task is a problem of its own,
-    ``block_answers`` the requested size of blocks, ``threads`` the number of threads in memory, ``history`` worker
-    statistics from earlier answers, and ``frame`` the kind of data frame that the answers came in. ``sample_tasks`` are
-    the ids of some tasks. An engine adds the shards, as it keeps them.
+    ``answer_counts`` is the number of answers by each worker, ``n_single`` the number of tasks with one answer, and
+    ``n_gold`` the number of gold labels. ``only_number`` is the label if all labels are one number. ``notes`` list
+    what was inferred or excluded. ``worker_task`` is the task of each worker if every task is a separate problem.
+    ``block_answers`` is the requested size of blocks, ``threads`` the number of threads in memory, ``history`` contains
+    worker statistics from earlier answers, and ``frame`` is the type of the input data frame. ``sample_tasks`` are
+    the ids of a sample of tasks. Each engine adds its shards.
     """
 
     workers: Values
@@ -90,38 +90,38 @@ class Run(ABC):
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels of the domain."""
+        """The kernels of the label type."""
         return self.encoding.kernels
 
     @property
     def free_memory(self) -> int:
-        """The bytes that may still be allocated: the free memory of the machine, unless there is a limit."""
+        """The bytes that may still be allocated: the free memory of the machine, or the rest of a limit."""
         return free_memory()
 
     @property
     def n_processes(self) -> int:
-        """The number of local processes with their own sums."""
+        """The number of local processes, each with its own sums."""
         return 1
 
     @property
     def pair_memory(self) -> int:
-        """The bytes that sums over pairs of workers may take, including intermediate arrays."""
+        """The bytes available for sums over pairs of workers, including temporary arrays."""
         return self.free_memory
 
     def choose_quorum(self, weights: Floats) -> tuple[Kernels, dict[str, Any]]:
-        """Return the kernels with the quorum that fits the weights, and its facts for the summary, if there is one."""
+        """Return the kernels with the quorum that fits the weights, and its statistics for the summary, if any."""
         return self.kernels.choose_quorum(self.sum, weights)
 
     @cached_property
     def unweighted_peer_sums(self) -> dict[str, Floats]:
-        """The sums of distances to equally weighted peers, with which most methods begin."""
+        """The sums of distances to equally weighted peers, the first step of most methods."""
         return self.sum(self.kernels.peer_sums, np.ones(len(self.workers)))
 
     @abstractmethod
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up the named arrays of ``kernel(block, *params)``, which have one row per worker.
 
-        Each parameter has one row per worker too, and a kernel gets the rows of the block's workers.
+        Each parameter also has one row per worker, and a kernel gets the rows of the block's workers.
         """
 
     @abstractmethod
@@ -130,11 +130,11 @@ class Run(ABC):
 
     @abstractmethod
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up the named matrices of ``kernel(block, places)``, for some of the workers or for all.
+        """Add up the named matrices of ``kernel(block, places)``, for the workers in ``rows`` or for all.
 
-        They have a row for each worker in ``rows`` and a column for each of all workers, and are arrays, or sparse by
-        rows (CSR) if they are large and little of them is filled. The kernel gets the places of these workers among the
-        block's as a slice, and returns a column for each worker of the block.
+        They have a row for each worker in ``rows`` and a column for every worker. They are arrays, or sparse by rows
+        (CSR) if they are large and mostly empty. The kernel gets the indices of these workers among the block's as a
+        slice, and returns a column for each worker of the block.
         """
 
     @abstractmethod
@@ -143,15 +143,15 @@ class Run(ABC):
 
     @abstractmethod
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
-        """Collect the results of a kernel, a few tasks per block, in memory."""
+        """Collect the results of a kernel in memory; they have a few tasks per block."""
 
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
-        """Return a run over changed blocks, for a method that needs further data in every round."""
+        """Return a run over changed blocks, for methods that need further data in every round."""
 
     @abstractmethod
     def each_shard(self) -> Iterator[Shard]:
-        """Yield the shards in their present state, one after the other."""
+        """Yield the shards in their present state, one at a time."""
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""
@@ -190,9 +190,9 @@ def list_answers(run: Run) -> Iterator[Answers]:
 
 
 def make_ready(run: Run, history: History | None = None, *, corrected: bool = True) -> Run:
-    """Return a run with the estimates that precede the weights; it is the same run if there are none.
+    """Return a run with the estimates that precede the weights, or the same run if there are none.
 
-    Offsets are only subtracted if answers are to be ``corrected``.
+    Offsets are subtracted only if ``corrected``.
 
     >>> import allalike
     >>> rows = [("ada", 1, 2.0), ("bob", 1, 4.0), ("ada", 2, 3.0), ("bob", 2, 5.0)]

@@ -1,7 +1,8 @@
 """The memory engine: all blocks in one process.
 
-A round is a loop over blocks, each about as large as the cache, and nothing is copied. It works for up to a hundred
-million answers in 5 GB, and is the default. Files larger than half of the free memory go to the disk engine.
+A round is a loop over cache-sized blocks without copies. It works for up to a hundred million answers in 5 GB, and is
+the default. It fails if the answers do not fit in memory. For files larger than half of the free memory, the disk
+engine is the default.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
 
-_MIN_SHARDED_BYTES = 1 << 29  # bytes of files that are read in parts
-_SHARD_BYTES = 1 << 25  # bytes of rows that make a shard then
-_MAX_PARTS = 32  # with their own sums, for any number of blocks
-_WORTH_THREADS = 1 << 17  # answers from which threads save time
-_SMALL_SUMS = 1 << 28  # bytes that the sums of threads may take without checking the free memory
-_MAX_SHARE = 0.25  # of the free memory, which they may take otherwise
+_MIN_SHARDED_BYTES = 1 << 29  # file size from which files are read in parts
+_SHARD_BYTES = 1 << 25  # bytes of rows per shard of such a file
+_MAX_PARTS = 32  # parts of the blocks, each with its own sums
+_WORTH_THREADS = 1 << 17  # number of answers from which threads save time
+_SMALL_SUMS = 1 << 28  # bytes of the sums of all threads up to which the free memory is not checked
+_MAX_SHARE = 0.25  # share of the free memory for larger sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +54,9 @@ class Memory(Options, Engine):
     ----------
     block_answers
         Approximate number of answers per block; by default as many as fit in the cache. It does not change results.
-    threads
-        Number of threads; by default the environment variable ``ALLALIKE_THREADS``, or as many as there are
-        cores. It does not change results, not even in the last bit.
+        threads
+        Number of threads; by default the environment variable ``ALLALIKE_THREADS``, or the number of cores. Results
+        are identical for any number of threads.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -68,16 +69,16 @@ class Memory(Options, Engine):
     threads: int | None = whole(None, least=1)
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> MemoryRun:
-        """Cut the answers into blocks, and prepare these."""
+        """Divide the answers into prepared blocks."""
         shard, _ = of_answers(answers, self.block_answers, partial(report, "preparing"))
         return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers, threads=self.threads)
 
     def reads(self, source: Scan) -> bool:
-        """Read large files in parts, which takes less time and memory than sorting all rows at once."""
+        """Return whether the files are large, so that reading them in parts saves time and memory."""
         return source.size > _MIN_SHARDED_BYTES
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
-        """Route rows to partitions, and make a shard of each."""
+        """Route rows to partitions, and make a shard from each partition."""
         from allalike.engines.ingest.routes import route
 
         stream = source.stream()
@@ -111,7 +112,7 @@ class MemoryTable(TaskTable):
         return int(np.count_nonzero(~np.isnan(self.piece.found[name])))
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield everything as one piece."""
+        """Yield all tasks as one piece."""
         yield self.piece
 
 
@@ -160,7 +161,7 @@ class MemoryRun(Run):
         return threads if self.threads is not None or self.answer_counts.sum() >= _WORTH_THREADS else 1
 
     def _fitting_threads(self, sums: Sums) -> int:
-        """Return the number of threads that may have such sums at a time."""
+        """Return the number of threads whose sums fit in memory together."""
         size, threads = sum(array.nbytes for array in sums.arrays.values()), self._n_threads
         if size * threads < _SMALL_SUMS:
             return threads
@@ -174,7 +175,7 @@ class MemoryRun(Run):
         return totals.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up matrices, at the places of the block's workers."""
+        """Add up the matrices of the kernel."""
         sums = PairSums(len(self.answer_counts), rows)
         for block, part in zip(
             self.blocks,
@@ -194,7 +195,7 @@ class MemoryRun(Run):
         return [kernel(block, *select_workers(block, params)) for block in self.blocks]
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
-        """Change all blocks now."""
+        """Change all blocks immediately."""
         return replace(self, shards=[_changed(shard, change) for shard in self.shards])
 
     def each_shard(self) -> Iterator[Shard]:

@@ -1,10 +1,11 @@
-"""Ranges: the workers in parts, so that the sums of their pairs fit in memory, one part after the other.
+"""Ranges of workers whose sums over pairs fit in memory, and the connected components of workers.
 
-Pairs of workers are many: all of fifty thousand are a billion, and ten answers to each of half a million tasks have
-twenty million pairs. The sums of pairs (`Run.pairs`) are therefore computed for some workers at a time, and the caller
-keeps what it needs. The number of workers at a time depends on the free memory of a run; sums do not.
+Fifty thousand workers have more than a billion pairs, and ten answers to each of half a million tasks have more than
+twenty million. The sums of pairs (`Run.pairs`) are therefore computed for one range of workers at a time, and the
+caller keeps the results that it needs. Free memory determines the size of the ranges, but does not change the sums.
 
-**Parts** are groups of workers without a chain of common tasks between them, so that they cannot be compared.
+**Parts** are the connected components of workers: between two parts there is no chain of common tasks, so that workers
+of different parts cannot be compared.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SPARSE_BYTES, _DENSE_BYTES = 48, 12  # of one sum of a pair, while it is computed: sparse, and in an array
+_SPARSE_BYTES, _DENSE_BYTES = 48, 12  # memory per sum of a pair during its computation
 _MAX_RANGES = 64  # each of which reads all answers
-_MAX_SHARE = 0.5  # of the free memory, for the pairs that connect parts
-_COPIES = 3  # of these pairs, while they are connected
+_MAX_SHARE = 0.5  # of the free memory, for the pairs that connect workers
+_COPIES = 3  # of these pairs during the search for parts
 
 
 def count_met(run: Run, *, once: bool = False) -> Floats:
-    """Return an upper bound on the number of others with whom each worker shares tasks.
+    """Return an upper bound on the number of other workers who share tasks with each worker.
 
-    If ``once``, a pair counts for the first of the two only.
+    If ``once``, a pair counts only for its first worker.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y"), ("kim", 2, "y")]
@@ -51,7 +52,7 @@ def count_met(run: Run, *, once: bool = False) -> Floats:
 
 
 def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None = None) -> list[range]:
-    """Cut workers into ranges with loads of about this sum; they end at some of the given ends, if there are any.
+    """Divide workers into ranges with about this total load; if ``ends`` is given, ranges end only there.
 
     >>> cut_workers(np.ones(5), 2.0), cut_workers(np.ones(5), 2.0, first=10, ends=np.array([11, 14, 15]))
     ([range(0, 1), range(1, 3), range(3, 5)], [range(10, 11), range(11, 15)])
@@ -63,9 +64,9 @@ def cut_workers(load: Floats, most: float, *, first: int = 0, ends: Array | None
 
 
 def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[range] | None:
-    """Cut the workers so that the sums of their pairs take at most a share of the free memory.
+    """Divide the workers so that the sums of their pairs take at most a share of the free memory.
 
-    ``met`` bounds the number of others with whom each shares tasks. Return None if there would be too many ranges.
+    ``met`` bounds the number of other workers with common tasks. Return None if there would be too many ranges.
     """
     load, most = n_sums * np.minimum(_SPARSE_BYTES * met, _DENSE_BYTES * len(met)), share * run.pair_memory
     return cut_workers(load, most) if max(load.max(), load.sum() / _MAX_RANGES) <= most else None
@@ -74,7 +75,7 @@ def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[rang
 def look_through(
     run: Run, kernel: Kernel, ranges: list[range], look: Callable[[range, dict[str, Any]], T]
 ) -> Iterator[T]:
-    """Yield the value of a function for each range and the sums of its pairs, which are released before the next.
+    """Yield a function's value for each range and the sums of its pairs, one range in memory at a time.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
@@ -88,9 +89,9 @@ def look_through(
 
 
 def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
-    """Number the parts of the workers, or return None for too many workers.
+    """Return the part number of each worker, or None if there are too many workers.
 
-    It is enough to connect each worker of a task with the next one. Answers without weight do not connect workers.
+    Each worker of a task is connected with the next one. Answers without weight do not connect workers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("eve", 1, "x"), ("bob", 2, "x"), ("eve", 3, "y"), ("kim", 3, "y")]
@@ -128,7 +129,7 @@ def _chain(block: Block, rows: slice) -> dict[str, Any]:
 
 
 def number_parts(n_workers: int, left: Array, right: Array) -> npt.NDArray[np.intp]:
-    """Number the parts of the workers, given the pairs who have a task in common.
+    """Return the part number of each worker, given pairs of workers with common tasks.
 
     >>> number_parts(4, np.array([0, 1]), np.array([2, 0]))
     array([0, 0, 0, 1])

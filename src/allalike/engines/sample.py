@@ -1,10 +1,9 @@
-"""Samples: some whole tasks of a run in memory, for computations that would take too long on all of them.
+"""Samples: whole tasks of a run in memory, for computations that would take too long on all tasks.
 
-Tasks are chosen by the hash of their ids and kept in its order, so that a sample is the same on every engine, for every
-order of rows and every size of blocks.
+Tasks are chosen and sorted by the hash of their ids, so that a sample is the same on every engine, for every order of
+rows and every size of blocks.
 
-**Halves** of the workers answer the same tasks and have no worker in common. A finding that both halves support does
-not depend on which workers answered.
+For split-half tests, `draw_halves` divides the workers into two halves.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
     from allalike.domains import Kernels
     from allalike.engines.base import Run
 
-_MAX_GOLD = 1000  # all tasks with gold labels are taken, up to this number
+_MAX_GOLD = 1000  # number of gold labels up to which all their tasks are taken
 _HASHES = 2.0**64
 
 
 def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: bool = False) -> MemoryRun:
-    """Load a sample of about this many answers into memory, or all of them.
+    """Load a sample of about ``n_answers`` answers into memory, or all answers if there are fewer.
 
-    The labels of its blocks are codes, and nothing is prepared. Unless ``with_gold`` is false, tasks with gold labels
-    are preferred. A sample of a sample must be drawn ``again``, because tasks are chosen by a hash.
+    The labels of its blocks are codes, and the blocks are not prepared. Unless ``with_gold`` is false, all tasks with
+    gold labels are included if they are few. A sample of a sample needs ``again``, which changes the hash.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
@@ -68,9 +67,9 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
 
 
 def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) -> Block:
-    """Load the tasks whose ids have these hashes into memory, and a share of all others, chosen by their hashes.
+    """Load the tasks with these hashes into memory, and a share of the others, chosen by hash.
 
-    The labels are codes, nothing is prepared, and workers keep their numbers in the run.
+    The labels are codes, the block is not prepared, and workers keep their numbers in the run.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]
@@ -84,7 +83,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
 
 
 def pick_known(run: Run, most: int) -> Block:
-    """Load at most about this many tasks with gold labels into memory, chosen by their hashes.
+    """Load at most about this many tasks with gold labels into memory, chosen by hash.
 
     >>> import allalike
     >>> rows = [(worker, task, "xy"[task % 2]) for worker in "abc" for task in range(100)]
@@ -97,7 +96,7 @@ def pick_known(run: Run, most: int) -> Block:
 
 
 def thin_tasks(run: MemoryRun, n_answers: int, seed: int) -> MemoryRun:
-    """Keep this many answers of each task, or all of them, chosen by a hash of seed, task and worker.
+    """Keep at most this many answers per task, chosen by a hash of seed, task and worker.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(9)]
@@ -131,7 +130,7 @@ def _choose(block: Block, *, kernels: Kernels, share: float, gold: bool, again: 
 
 
 def _pick(block: Block, *, kernels: Kernels, wanted: npt.NDArray[np.uint64], share: float) -> Block:
-    """Return the wanted tasks of a block, and some others."""
+    """Return the wanted tasks of a block, and a share of the others."""
     return _take(block, np.isin(block.task_hash, wanted) | (block.task_hash / _HASHES < share), kernels)
 
 
@@ -143,7 +142,7 @@ def _pick_known(block: Block, *, kernels: Kernels, share: float) -> Block:
 
 
 def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:
-    """Return the chosen tasks of a block, with the workers' numbers in the whole run."""
+    """Return the chosen tasks of a block; workers keep their numbers in the run."""
     tasks = np.flatnonzero(chosen)
     rows = np.flatnonzero(block.to_answers(chosen))
     picked = block.pick(tasks, rows)
@@ -163,7 +162,7 @@ def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Bloc
 
 
 def join_blocks(blocks: list[Block], n_workers: int) -> Block:
-    """Join blocks in the order of the hashes of their tasks."""
+    """Join blocks, sorted by the hashes of their tasks."""
     sizes, hashes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("sizes", "task_hash"))
     worker, label = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("worker", "label"))
     before = np.cumsum([0, *(block.n_tasks for block in blocks)])
@@ -188,7 +187,7 @@ def join_blocks(blocks: list[Block], n_workers: int) -> Block:
 
 
 def _cut(block: Block, n_answers: int) -> Iterator[Block]:
-    """Cut a block into smaller ones of about this many answers."""
+    """Divide a block into smaller ones of about this many answers."""
     marks = np.arange(n_answers, len(block.label), n_answers)
     bounds = sorted({0, *np.searchsorted(block.starts, marks).tolist(), block.n_tasks})
     for begin, end in itertools.pairwise(bounds):
@@ -209,7 +208,7 @@ def _cut(block: Block, n_answers: int) -> Iterator[Block]:
 
 
 def draw_halves(run: MemoryRun, seed: int) -> npt.NDArray[np.intp]:
-    """Draw the half of each worker: of two with about equally many answers, one goes into each.
+    """Draw each worker's half: pairs of workers with similar numbers of answers are split between the halves.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abcd" for task in range(9)]
@@ -220,7 +219,7 @@ def draw_halves(run: MemoryRun, seed: int) -> npt.NDArray[np.intp]:
     drawn = mix(run.workers.hashes() ^ mix(np.array([seed], np.uint64)))
     order = np.lexsort((drawn, -run.answer_counts.astype(np.float64)))
     rank = np.arange(len(order))
-    leader = order[rank - rank % 2]  # of the pair, whose draw decides for both
+    leader = order[rank - rank % 2]  # whose draw decides for the pair
     half = np.zeros(len(order), np.intp)
     half[order] = (mix(drawn[leader]) + rank.astype(np.uint64)) % np.uint64(2)
     return half

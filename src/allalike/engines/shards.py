@@ -1,7 +1,7 @@
-"""Shards: groups of whole tasks, for engines that do not have all answers in one place.
+"""Shards: groups of whole tasks, for engines that store the answers in parts.
 
-A shard has the numbers of all workers and the encoding of all labels, so that sums over shards are sums over all
-answers. The functions here work on one shard; an engine stores shards and adds up.
+A shard uses the worker numbers and the encoding of all answers, so that sums over shards are sums over all answers. The
+functions here process one shard; an engine stores shards and adds up their results.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from allalike.domains import Encoding
 
 
-# Threads: parts are processed in parallel, as many at a time as there are cores, with the results in order.
-#
-# Most of numpy runs in parallel. Parts depend on the data alone, and results are added in their order, so that the
-# numbers are the same, to the last bit, for any number of threads.
+# Threads. Parts depend only on the data, and their results are added in order. The sums are therefore identical for any
+# number of threads.
 
 
 Part = TypeVar("Part")
@@ -47,22 +45,22 @@ _SWITCH = "ALLALIKE_THREADS"
 
 
 def count_threads(asked: int | None = None) -> int:
-    """Return the number of threads: the requested one, that of the environment, or all cores.
+    """Return the number of threads: as requested, as in the environment, or the number of cores.
 
     >>> count_threads(3)
     3
     """
-    told = os.environ.get(_SWITCH)
-    if asked is None and told:
-        if not told.isdecimal() or not int(told):
-            raise OptionError(f"{_SWITCH} is {told!r}. It must be a whole number, at least 1.")
-        return int(told)
+    setting = os.environ.get(_SWITCH)
+    if asked is None and setting:
+        if not setting.isdecimal() or not int(setting):
+            raise OptionError(f"{_SWITCH} is {setting!r}. It must be a whole number, at least 1.")
+        return int(setting)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return asked or cores
 
 
 def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: int) -> Iterator[Found]:
-    """Yield the result of each part, in order; at most as many are under way as there are threads.
+    """Yield the result of each part in order, with at most ``n_threads`` parts in progress.
 
     >>> list(in_threads(len, ["a", "bcd", ""], 2))
     [1, 3, 0]
@@ -85,13 +83,13 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: 
 
 REPEATS = ("repeats_set_aside", "repeats_added")  # notes on duplicate answers
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
-_BLOCK_ANSWERS_PER_WORKER = 25  # answers per worker in a block, so that sums per worker cost little
-_N_SAMPLE_TASKS = 256  # tasks of each shard that show where to cut
+_BLOCK_ANSWERS_PER_WORKER = 25  # answers per worker in a block, so that sums per worker take little time
+_N_SAMPLE_TASKS = 256  # tasks of each shard for choosing the cuts
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of a shard, and some of its tasks, evenly spaced."""
+    """Counts of a shard, and a sample of its tasks, evenly spaced."""
 
     n_tasks: int
     n_single: int
@@ -102,7 +100,7 @@ class Tally:
 
 
 def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
-    """Return the facts of a run about answers in memory."""
+    """Return the fields of a run for answers in memory."""
     return {
         "workers": answers.workers,
         "answer_counts": answers.answer_counts,
@@ -121,7 +119,7 @@ def describe(answers: Answers, ties: Ties) -> dict[str, Any]:
 def count_up(
     tallies: list[Tally], answer_counts: npt.NDArray[np.int64], gold: Gold | None, notes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the facts of a run about answers once all shards are made: counts and notes."""
+    """Return the fields of a run that are known when all shards are made: counts and notes."""
     n_gold = sum(tally.n_gold for tally in tallies)
     counts = {name: sum(tally.repeats.get(name, 0) for tally in tallies) for name in REPEATS}
     numbers = {tally.only_number for tally in tallies}
@@ -142,7 +140,7 @@ def count_up(
 
 @dataclass(frozen=True)
 class Shard:
-    """The prepared blocks of some whole tasks, and these tasks with their numbers of answers."""
+    """Prepared blocks of whole tasks, and these tasks with their numbers of answers."""
 
     blocks: list[Block]
     tasks: Values
@@ -166,18 +164,18 @@ def fitting_answers(n_workers: int) -> int:
 def encode(
     worker: Column, task: Column, label: Column, encoding: Encoding, truths: Truths | None, duplicates: str | None
 ) -> Answers:
-    """Turn three columns into the answers of a shard."""
+    """Convert three columns to the answers of a shard."""
     answers = Answers.of_shard(worker, task, label, encoding, duplicates=duplicates)
     return answers if truths is None else answers.with_truths(truths)
 
 
 def of_answers(
-    answers: Answers, block_answers: int | None = None, told: Callable[[int, int], None] = lambda done, total: None
+    answers: Answers, block_answers: int | None = None, notify: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[Shard, Tally]:
-    """Turn answers into prepared blocks, of a suitable size unless one is given, and report the progress."""
+    """Divide answers into prepared blocks, by default of a suitable size, and report the progress."""
     blocks, done = [], 0
     for block in answers.blocks(block_answers or fitting_answers(len(answers.workers))):
-        told(done, answers.n_answers)
+        notify(done, answers.n_answers)
         blocks.append(answers.encoding.prepare(block))
         done += len(block.label)
     places = np.array(sorted(set(np.linspace(0, len(answers.tasks) - 1, _N_SAMPLE_TASKS).astype(np.int64).tolist())))
@@ -200,7 +198,7 @@ def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threa
 
 
 def sum_up(array: Array) -> tuple[float, int]:
-    """Add up and count the values that are not NaN, in arrays of numbers; labels are not added up.
+    """Return sum and count of the values that are not NaN; labels have no sum.
 
     >>> sum_up(np.array([0.5, np.nan, 1.0]))
     (1.5, 2)
@@ -212,19 +210,19 @@ def sum_up(array: Array) -> tuple[float, int]:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The tasks at which all shards are cut into ranges, so that ranges of many shards can be sorted."""
+    """The tasks that divide all shards into ranges, so that tasks are sorted range by range."""
 
     tasks: list[Any]
 
     def __call__(self, piece: Piece) -> list[Piece]:
-        """Cut a piece into ranges."""
+        """Divide a piece into ranges."""
         places = [bisect_left(range(len(piece.tasks)), task, key=piece.tasks.__getitem__) for task in self.tasks]
         bounds = [0, *places, len(piece.tasks)]
         return [piece.take(np.arange(begin, end)) for begin, end in itertools.pairwise(bounds)]
 
 
 def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
-    """Find cuts with about this many tasks between them; tasks that are not plain values are not cut."""
+    """Return cuts with about this many tasks between them; tasks that are Python objects have no cuts."""
     n_tasks = sum(tally.n_tasks for tally in tallies)
     some = Values.join([tally.sample_tasks for tally in tallies])
     n_ranges = -(-n_tasks // tasks_at_once)
@@ -240,6 +238,6 @@ def sample_cuts(tallies: list[Tally], tasks_at_once: int) -> Cuts:
 
 
 def in_order(pieces: list[Piece]) -> Piece:
-    """Join the pieces of many shards, and put their tasks in order."""
+    """Join pieces of many shards, and sort their tasks."""
     joined = Piece.join(pieces)
     return joined.take(order_of(joined.tasks))

@@ -1,4 +1,4 @@
-"""Sums over blocks, and tables of tasks."""
+"""Sums of kernels over blocks, and tables of their results per task."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
 
 
 class Sums:
-    """Sums of arrays that have a row for each worker of a block; without a number of workers, of arrays as they are.
+    """Sums of arrays with a row for each worker of a block, or without ``n_workers``, of arrays of the same shape.
 
-    A kernel may add to them in place (`adds_in_place`), if the block has all workers.
+    A kernel can add to them in place (`adds_in_place`) if the block has all workers.
 
     >>> from allalike._core.blocks.block import Block
     >>> sums = Sums(2)
@@ -72,7 +72,7 @@ class Sums:
                 self.arrays[name][block.workers] += part
 
     def merge(self, other: Sums) -> Sums:
-        """Add the sums of another."""
+        """Add other sums."""
         for name, part in other.arrays.items():
             if name in self.arrays:
                 self.arrays[name] += part
@@ -82,10 +82,9 @@ class Sums:
 
 
 class PairSums:
-    """Sums of matrices that have a row for each of some workers and a column for each worker.
+    """Sums of matrices with a row for each worker in ``rows`` (by default all) and a column for each worker.
 
-    ``rows`` is the range of the numbers of the workers whose rows are needed; by default all. A kernel
-    gets a block and the places of these workers among the block's, which are a slice, and returns matrices, dense or
+    A kernel gets a block and the indices of these workers among the block's as a slice. It returns matrices, dense or
     sparse, with these rows and a column for each worker of the block.
 
     >>> from allalike._core.blocks.block import Block
@@ -103,7 +102,7 @@ class PairSums:
         self._sums: dict[str, MatrixSum] = {}
 
     def add(self, block: Block, kernel: Kernel) -> None:
-        """Add what the kernel returns for a block."""
+        """Add the kernel's result for a block."""
         self.add_found(block, self.find(block, kernel))
 
     def find(self, block: Block, kernel: Kernel) -> Mapping[str, Any]:
@@ -112,7 +111,7 @@ class PairSums:
         return kernel(block, asked) if asked.start < asked.stop else {}
 
     def add_found(self, block: Block, found: Mapping[str, Any]) -> None:
-        """Add what a kernel returned for a block."""
+        """Add a kernel's result for a block."""
         who, asked = self._everyone[block.workers], self._places(block)
         for name, part in found.items():
             self._of(name).add(part, who[asked] - self._rows.start, who)
@@ -122,7 +121,7 @@ class PairSums:
         return slice(*np.searchsorted(self._everyone[block.workers], bounds).tolist())
 
     def merge(self, other: PairSums) -> PairSums:
-        """Add all that another has."""
+        """Add other sums."""
         for name, part in other._sums.items():
             self._of(name).merge(part)
         return self
@@ -133,16 +132,16 @@ class PairSums:
         return self._sums[name]
 
     def result(self) -> dict[str, Any]:
-        """Return the sums, each an array, or sparse by rows (CSR) if it is large and mostly empty."""
+        """Return the sums, as arrays or sparse by rows (CSR) if large and mostly empty."""
         return {name: stack_rows([total.result()]) for name, total in self._sums.items()}
 
 
-# Task tables: the results of a kernel for each task, wherever they are stored.
+# Task tables: the results of a kernel for each task, in memory, on disk or on executors.
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some tasks in order, their numbers of answers, and the results of a kernel for them."""
+    """Sorted tasks, their numbers of answers, and a kernel's results for them."""
 
     tasks: Values
     answers: npt.NDArray[np.int64]
@@ -157,23 +156,23 @@ class Piece:
         return cls(Values.join([p.tasks for p in pieces]), np.concatenate([p.answers for p in pieces]), found)
 
     def take(self, rows: npt.NDArray[Any]) -> Piece:
-        """Return some of the tasks."""
+        """Return the tasks with these indices."""
         return Piece(self.tasks.take(rows), self.answers[rows], {name: each[rows] for name, each in self.found.items()})
 
 
 class TaskTable(ABC):
-    """The arrays that a kernel returned, one row per task."""
+    """The arrays that a kernel returned, with one row per task."""
 
     @abstractmethod
     def total(self, name: str) -> float:
-        """Add up one of the named arrays over all tasks; NaN does not count."""
+        """Add up one of the named arrays over all tasks, ignoring NaN."""
 
     @abstractmethod
     def count(self, name: str) -> int:
         """Count the tasks for which one of the named arrays is not NaN."""
 
     def mean(self, name: str) -> float:
-        """Average one of the named arrays over the tasks for which it is not NaN."""
+        """Return the mean of one of the named arrays over all tasks, ignoring NaN."""
         count = self.count(name)
         return self.total(name) / count if count else float("nan")
 
@@ -186,5 +185,5 @@ class TaskTable(ABC):
         return Piece.join(list(self.pieces()))
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
-        """Write tables made of the pieces into one CSV or Parquet file."""
+        """Write tables made from the pieces to one CSV or Parquet file."""
         write_tables(path, map(table, self.pieces()))

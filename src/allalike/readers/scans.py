@@ -1,4 +1,4 @@
-"""Scans: answers that are named, with the way to read them, all at once or batch after batch."""
+"""Sources of answers with their read options, read at once or batch by batch."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ if TYPE_CHECKING:
     from allalike._core.columns.column import Column
     from allalike.answers.answers import Guess
 
-# What is done with a table, in this order: before it is known which column is which, and after.
+# The steps that reshape a table, in order: before its columns are assigned to roles, and after.
 COMPARISONS = (read_comparisons, read_ballots)
 STEPS = (join_columns, spread_lists, gather_objects, *COMPARISONS)
 LATER_STEPS = (fill_down, part_scales, gather_parts)
 
-NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # in text files these are no labels, as empty fields are none
+NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # missing labels of text files, besides empty fields
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 _FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
 _LOOKED_AT = 1000  # rows
-_OF_ANY = ("decimal", "include", "exclude", "golden")  # options of files that mean something without a file
+_OF_ANY = ("decimal", "include", "exclude", "golden")  # options of files that also apply to other sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scan(Files):
-    """Answers that are named, with the way to read them; an engine reads them where they are.
+    """A source of answers with its read options; an engine reads it in place.
 
-    ``choices`` are another rule or distance of the domain, be that given or guessed, and ``frame`` is the kind of frame
-    in which the answers came; the other parameters are those of `allalike.read`.
+    ``choices`` are another rule or distance for the given or inferred domain, and ``frame`` is the kind of data frame
+    of the source. The other parameters are those of `allalike.read`.
 
     >>> answers = Scan(source=[("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")])
     >>> answers.read().n_answers, [len(batch["label"]) for batch in answers.stream().batches()]
@@ -97,7 +97,7 @@ class Scan(Files):
 
     @property
     def unpacked(self) -> int:
-        """About how many bytes the files take once read, which is more than their `size` for Parquet and Arrow."""
+        """The estimated bytes of the files once read, which exceed their `size` for Parquet and Arrow."""
         parts = [part for path in self._near() for part in (path.rglob("*.parquet") if path.is_dir() else [path])]
         return sum(map(estimate_unpacked, filter(Path.is_file, parts)))
 
@@ -107,12 +107,12 @@ class Scan(Files):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files and folders that the answers are read from, if there are any."""
+        """The files and folders that the answers are read from."""
         return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
     def cleaning(self) -> Cleaning:
-        """The cleaning of labels and of rows without one."""
+        """The cleaning of labels, and of rows without a label."""
         return Cleaning(
             missing=self.missing,
             abstain=tuple(map(match_key, self.abstain_label)),
@@ -125,36 +125,36 @@ class Scan(Files):
         return {} if self.label_map is None else read_label_map(self.label_map)
 
     def list_na(self, *, written: bool) -> tuple[str, ...] | None:
-        """List the strings that say that there is no label: those that are given, or the usual ones of text files."""
+        """List the strings that mean a missing label: those of the options, or the defaults for text files."""
         words = self.na_values if self.na_values is not None else NA if written else None
         return None if words is None else tuple(word for word in words if match_key(word) not in self._meanings)
 
     @property
     def guess(self) -> Guess:
-        """The function that infers the domain of labels, or what is still open of it."""
+        """The function that infers the domain of labels, or its missing options."""
         return partial(guess_domain, opened=self.domain)
 
     @property
     def kept_duplicates(self) -> str | None:
-        """The rule for repeated answers; parts of one answer are joined when read."""
+        """The rule for repeated answers; parts of one answer are already joined."""
         return None if self.duplicates == SET else self.duplicates
 
     @property
     def known_domain(self) -> Domain | None:
-        """The domain, if it is given and nothing of it is still to be guessed."""
+        """The domain, if it is given completely."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
     def kind(self, table: Source) -> Domain | None:
-        """Return the label type that is given, or that the reader of a table knows."""
+        """Return the given label type, or the one that the reader of a table knows."""
         known = self.domain is None and table.domain
         return choose(table.domain, DOMAINS, "domain", Domain) if known else self.known_domain
 
     def suited(self, table: Source) -> Scan:
-        """Return it with what the reader of a table knows: exports have rows without a label where not all answered."""
+        """Return the scan with the table's treatment of missing labels; exports have a row for each unanswered task."""
         return replace(self, missing=table.guessed.get("missing", self.missing))
 
     def has_fields(self, names: Sequence[str], where: str = "The table") -> bool:
-        """Return whether a label is several columns of a table that has these names."""
+        """Return whether a label consists of several columns of a table with these names."""
         return has_fields(names, field_names(self.domain), self.columns, where)
 
     def read(self) -> Answers:
@@ -171,7 +171,7 @@ class Scan(Files):
         rows = len(columns["label"])
         columns, _, dropped = cleaning.clean(columns)
         dropped.check(rows, cleaning.spelling.steps)
-        for role in ("task", "worker"):  # one after the other, so that only one of them is in memory as it came
+        for role in ("task", "worker"):  # one by one, so that only one of them is in memory unencoded
             check_ids(columns[role])
             _ = columns[role].factors
         notes = self._note(table, picked, guessed) | dropped.notes(rows)
@@ -188,9 +188,9 @@ class Scan(Files):
         return replace(answers, inputs=self.inputs, frame=self.frame)
 
     def stream(self) -> Stream:
-        """Open the answers, to be read batch after batch.
+        """Open the answers, to be read batch by batch.
 
-        CSV and Parquet files are read some rows at a time; everything else is in memory from now on.
+        CSV and Parquet files are read in batches of rows. All other sources are loaded into memory now.
         """
         with asking(self):
             table, picked, guessed = self.opened()
@@ -198,7 +198,7 @@ class Scan(Files):
 
         def read_batches() -> Iterator[dict[str, Column]]:
             yield from map(self._split, table.batches(picked))
-            if table.remarks:  # which are complete once all is read
+            if table.remarks:  # complete after the last batch
                 notes["remarks"] = list(table.remarks)
 
         return Stream(
@@ -213,7 +213,7 @@ class Scan(Files):
         )
 
     def _note(self, table: Source, picked: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, Any]:
-        """Return what was guessed about columns, how files lie in a folder, and what else was found out about them."""
+        """Return the notes: guessed columns and options, messages, and the column of gold labels."""
         found: dict[str, Any] = {"columns": dict(guessed)} if guessed else {}
         found |= {name: value for name, value in table.guessed.items() if name != "layout" or self.layout is None}
         known = table.domain if isinstance(table.domain, str) or table.domain.record else spell_domain(table.domain)
@@ -223,14 +223,14 @@ class Scan(Files):
         return {"guessed": found, **{name: note for name, note in notes.items() if note or name == "silent"}}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:
-        """Return answers one by one, where one stands for several."""
+        """Return answers with label maps split into one answer per value."""
         pictures = None if self.domain is None else self.domain.pictures
         return columns if pictures is None or not pictures.splits else pictures.split(columns)
 
     def open(self) -> Source:
-        """Open the files, to see which columns they have.
+        """Open the source as a table, before its columns are assigned to roles.
 
-        They are read as they stand where a tool's reader knows no such matrix, nor columns of the names that are given.
+        A file is read as a plain table if its tool's reader lacks the requested columns or layout.
         """
         names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
         guesses, plain = self.tool is None, replace(self, tool=PLAIN)
@@ -246,17 +246,21 @@ class Scan(Files):
     def _check_tool(self, table: Source) -> None:
         """Refuse options of exports and of matrices for other sources."""
         if self.layout is not None and "layout" not in table.guessed:
-            raise OptionError(f"The layout {self.layout} is that of masks, but {table.where} is no folder of them.")
+            raise OptionError(
+                f"layout={self.layout!r} is for masks, but {table.where} is not a folder of masks. Omit it."
+            )
         if "tool" in table.guessed or self.tool not in (None, PLAIN):
             return
-        if self.question is not None and table.stream is not None:  # of sheets it names one
-            raise OptionError(f"{table.where} is no export of a known tool, and has no question {self.question!r}.")
+        if self.question is not None and table.stream is not None:  # in a workbook it names a sheet
+            raise OptionError(
+                f"question={self.question!r} is for exports of tools, and {table.where} is a plain table. Omit it."
+            )
         if self.wide is None and (self.include or self.exclude):
             listed = ", ".join(map(repr, (*self.include, *self.exclude)))
-            raise InputError(f"Columns of a matrix are chosen ({listed}), but none is read.", wide="tasks")
+            raise InputError(f"include and exclude ({listed}) are for matrices, but wide is not given.", wide="tasks")
 
     def compared(self, table: Source) -> Source:
-        """Return a table of comparisons or of ballots as one of rankings, and any other as it is."""
+        """Return a table of comparisons or of ballots as a table of rankings, and other tables unchanged."""
         return self._reshape(table, COMPARISONS)
 
     def _reshape(self, table: Source, steps: Sequence[Callable[..., Source]]) -> Source:
@@ -267,7 +271,7 @@ class Scan(Files):
         return table
 
     def opened(self, look_up: LookUp | None = None) -> tuple[Source, dict[str, str], dict[str, str]]:
-        """Return a table, which of its columns are worker, task and label, and what was guessed about that."""
+        """Return a table, its columns of worker, task and label, and those of them that were guessed."""
         rows = self.source
         if (matrix := frames.find_matrix(rows)) is not None:
             if self.wide is not None or not frames.holds_rows(matrix):
@@ -286,27 +290,25 @@ class Scan(Files):
         if self.domain is not None and self.has_fields(table.names, table.where):
             table, made = combine(table, field_names(self.domain))
             columns = {**columns, "label": made}
-        found = find_roles(table, columns, frozenset(table.na or ()))
-        kind = found.table.levels.get(found.picked["label"], found.table.domain)
-        table = replace(found.table, na=table.na, domain=kind)
+        found, picked, guessed = find_roles(table, columns, frozenset(table.na or ()))
+        table = replace(found, na=table.na, domain=found.levels.get(picked["label"], found.domain))
         for step in LATER_STEPS:
-            table = step(table, found.picked, self.domain, self.duplicates)
-        return table, found.picked, found.guessed
+            table = step(table, picked, self.domain, self.duplicates)
+        return table, picked, guessed
 
     def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
-        """Find the columns of worker, task and label of a table; return also what was guessed."""
-        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
-        return found.picked, found.guessed
+        """Return the columns of worker, task and label of a table, and those of them that were guessed."""
+        return find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))[1:]
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
-        """Name the answers that have the same values in some columns, by these values; scales stay apart."""
+        """Return a scan for each combination of values of columns; the tasks of each scale stay apart."""
         table = self.open()
         picked, _ = self.pick(table)
         alike = replace(self.suited(table), columns={}, wide=None, **vars(Files()))
         return {values: replace(alike, source=part) for values, part in part_table(table, by, picked)}
 
     def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
-        """Yield the tasks, and another column in the place of the labels, some rows at a time."""
+        """Yield the tasks, and another column in place of the labels, in batches of rows."""
         if self.wide == "workers":
             raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
         table, picked, _ = self.opened() if self.wide is None else (self.open(), {}, {})
@@ -327,7 +329,7 @@ class Scan(Files):
 
 
 def _find_gold(table: Source, picked: Mapping[str, str]) -> str:
-    """Name the column of gold labels, by its name and by what it holds, if there is one."""
+    """Return the column of gold labels, detected by its name and content, or an empty text."""
     names = [name for name in table.names if is_gold(name) and name not in picked.values()]
     sample = TableSample(table.sample(_LOOKED_AT, [*picked.values(), *names]) if names else {})
     for name in names:
@@ -340,50 +342,48 @@ def _find_gold(table: Source, picked: Mapping[str, str]) -> str:
 
 
 def find_frame(source: Any) -> str:
-    """Name the kind of frame that answers came in: that of pandas, unless they came in another one."""
+    """Return the kind of data frame of a source; pandas for other sources."""
     package = type(source).__module__.partition(".")[0]
     arrow = hasattr(source, "__arrow_c_stream__") or "duckdb" in package
     return _FRAMES.get(package, "arrow" if arrow else "pandas")
 
 
 def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Answers:
-    """Read answers from a file, several, a frame or rows of (worker, task, label).
+    """Read answers from files, a data frame, rows of (worker, task, label) or a matrix.
 
     Parameters
     ----------
     source
-        A path or several (CSV, JSON, Parquet, SQLite, DuckDB; globs too), an address (``s3://...``,
-        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB or Hugging Face, or what else
-        hands over Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a
+        One or more paths (CSV, JSON, Parquet, SQLite, DuckDB) or glob patterns, an address (``s3://...``,
+        ``postgresql://...``), an open file, a table of pandas, polars, pyarrow, DuckDB, Hugging Face or any library
+        that exports Arrow, a mapping of columns or ``{task: {worker: label}}``, rows of (worker, task, label), or a
         matrix.
     domain
-        The kind of label: a name from `allalike.DOMAINS`, a `Domain`, or nothing to have it guessed.
+        The label type: a name from `allalike.DOMAINS`, or a `Domain`. By default it is inferred.
     columns
-        Columns of worker, task and label: ``{"worker": ..., "task": ..., "label": ...}``; in nested records also paths
-        such as ``annotations[].user``. What is not given is recognised by its name, and by what columns hold.
+        Columns of worker, task and label: ``{"worker": ..., "task": ..., "label": ...}``. In nested records they can be
+        paths such as ``annotations[].user``. Columns that are not given are detected by name and content.
     wide
-        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. A matrix of numpy
-        of whole numbers, the least of them -1, is a label matrix without it: a row per task, and -1 is no answer.
+        ``tasks`` for one row per task and one column per worker, ``workers`` for one row per worker. By default a NumPy
+        matrix of integers whose minimum is -1 is a label matrix: one row per task, and -1 is a missing answer.
     duplicates
-        Answer to keep of repeated answers by a worker to a task: ``first``, ``last``, or ``error``; rankings
-        can be added up (``add``), and are by default. All others keep the first. ``set`` where the rows of a
-        worker and a task are parts of one answer, as they are if a column has the id of a classification.
+        Treatment of repeated answers by a worker to a task: keep the ``first`` or the ``last``, or raise an ``error``.
+        By default rankings are added up (``add``), and other label types keep the first. ``set`` joins the rows of a
+        worker and a task into one answer, which is the default if a column has the id of a classification.
     missing
         Treatment of rows without a label: ``error``, or ``drop`` them.
     na_values
-        Labels that are missing, besides blank ones; by default NA, null and the like in text files and JSON, and none
-        elsewhere.
+        Texts that mean a missing label, besides blanks; by default NA, null and similar ones in text files and JSON.
     abstain_label
-        A label, or several, that mean that a worker gave no answer, such as -1.
+        One or more labels that mean that a worker gave no answer, such as -1.
     label_map
         Mapping of labels, or a file with the columns from and to.
     tool
-        The name of the tool that wrote the files, from `allalike list formats`; by default it is recognised by their
-        content.
+        The tool that wrote the files, from `allalike list formats`; by default it is detected from their content.
     question
         Question to read from an export with several, such as a control of Label Studio.
     worker_from
-        ``filename`` where each worker has a file.
+        ``filename`` if each worker has a file.
     encoding
         Encoding of text; by default UTF-8, or as detected from the bytes of a file.
     decimal
@@ -393,7 +393,7 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     layout
         Layout of masks in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
     query, table
-        Input from a database: the rows of a single ``SELECT``, or a table, if there are several.
+        Input from a database: the rows of a single ``SELECT``, or the name of a table.
 
     >>> answers = read({"annotator": ["ada", "bob"], "item": ["007", "007"], "vote": [1, 1]})
     >>> answers.notes["guessed"]["columns"]
@@ -408,10 +408,10 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 
 
 def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadOptions]) -> Scan:
-    """Name answers, with the way to read them, for an engine that reads them where they are.
+    """Return a source of answers with its read options, for an engine that reads it in place.
 
-    The disk engine reads in a stream, and Spark on its executors, so that they need not fit in memory. The parameters
-    are those of `read`; with Spark, the source may also be its data frame, the name of a table, or a path it can read.
+    The disk engine reads a stream, and Spark reads on its executors, so the answers need not fit in memory. The
+    parameters are those of `read`. For Spark the source can also be a Spark data frame, a table name, or a remote path.
 
     >>> import allalike
     >>> source = scan([("ada", 7, 1.5), ("bob", 7, 2.5)], domain="real")
@@ -424,7 +424,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     listed = held if isinstance(held, list | tuple) else [held]
     for name in (each.name for each in fields(Files) if each.name not in _OF_ANY):
         if how.get(name) is not None and not all(map(is_path, listed)):
-            raise OptionError(f"{name} is for files, and these answers are in none ({type(source).__name__}).")
+            raise OptionError(f"{name} is for files, but the source is of type {type(source).__name__}. Omit {name}.")
     given: dict[str, Any] = dict(how)
     columns = given.pop("columns", None) or {}
     if isinstance(columns, Mapping):
@@ -433,7 +433,7 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
 
 
 def find_unusual(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of some options of reading that are not the usual ones."""
+    """Return the read options that differ from their defaults."""
     usual = vars(Scan(source=None))
     given = {name: value for name, value in how.items() if value is not None}
     return {name: value for name, value in given.items() if usual[name] is None or value != usual[name]}

@@ -1,4 +1,4 @@
-"""Sources: whatever answers can be read from, opened as a table; which files these are is known, too."""
+"""Open any source of answers as a table, and list its input files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from allalike.readers.tools import find_tool
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-FILE_COLUMN = "filename"  # the column of workers who have a file each
-_MANY_FILES = 1000  # of a folder are looked at
+FILE_COLUMN = "filename"  # the column of workers with a file each
+_MANY_FILES = 1000  # inspected per folder
 
 
 def open_table(source: Any, files: Files | None = None) -> Source:
@@ -43,33 +43,33 @@ def open_table(source: Any, files: Files | None = None) -> Source:
     if isinstance(source, list | tuple) and source and isinstance(source[0], Mapping):
         return of_records(source)
     names = getattr(getattr(source, "dtype", None), "names", None)
-    if names:  # an array of numpy with named fields
+    if names:  # a NumPy array with named fields
         return _of_mapping({name: source[name].tolist() for name in names})
     raise InputError(
         f"Answers cannot be read from {type(source).__name__}. Give a path, a pandas, polars, pyarrow or DuckDB table,"
-        " a matrix of numpy or scipy, a mapping {task: {worker: label}}, or rows of (worker, task, label)."
+        " a NumPy or SciPy matrix, a mapping {task: {worker: label}}, or rows of (worker, task, label)."
     )
 
 
 def _of_mapping(source: Mapping[Any, Any]) -> Source:
     for name, values in source.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"The column {name!r} is {values!r}. Give the values of all rows, in a list.")
+            raise InputError(f"The column {name!r} is {values!r}. Give a list with the values of all rows.")
     check_names(list(map(str, source)), "The table")
     columns = {str(name): list(values) for name, values in source.items()}
     if len({len(values) for values in columns.values()}) > 1:
         listed = ", ".join(f"{name!r} {len(values)}" for name, values in columns.items())
-        raise InputError(f"The columns are not equally long: {listed}.")
+        raise InputError(f"The columns have different lengths: {listed}. Give one value per row in each.")
     return of_columns(columns)
 
 
 def is_path(source: object) -> bool:
-    """Return whether this names a file."""
+    """Return whether a source is the name of a file."""
     return isinstance(source, str | os.PathLike)
 
 
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Source:
-    """Open one file, several, or all that match a pattern, as one table; exports of a tool by its own reader."""
+    """Open files, or all files that match a pattern, as one table; exports of a tool with its reader."""
     paths = [path for source in sources for path in find_places(source, files.query, files.table)]
     tool = find_tool(paths, files.tool)
     if tool is None and files.worker_from is not None:
@@ -82,7 +82,7 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Sourc
     workers = [path.with_suffix("").stem if path.suffix.lower() in PACKED else path.stem for path in paths]
     twice = next((worker for worker in workers if workers.count(worker) > 1), None)
     if twice is not None:
-        raise InputError(f"Two files are called {twice!r}, but each is to be a worker. Rename one of them.")
+        raise InputError(f"Two files are called {twice!r}, but each file is a worker. Rename one of them.")
     tables = [open_file(path, files) for path in paths]
     roles = [{**table.roles, "worker": FILE_COLUMN} for table in tables]
     named = zip(tables, workers, roles, strict=True)
@@ -90,7 +90,7 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Sourc
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder that are answers by their endings."""
+    """Return the files of a folder with a known ending."""
     plain = sorted(path for path in folder.iterdir() if path.is_file() and path.name[0] not in "._")
     found = [path for path in plain if inner_path(path).suffix.lower() in ENDINGS]
     if not found:
@@ -113,15 +113,15 @@ def _open_folder(folder: Path, files: Files) -> Source:
         return open_masks(folder, files.layout)
     table = open_files(sorted(path for path in folder.iterdir() if path.name[0] not in "._"), files)
     if any(set(part.names) != set(table.names) for part in table.parts):
-        raise InputError(f"{folder} is a folder of files with different columns. Name those that are to be read.")
+        raise InputError(f"The files in {folder} have different columns. Name the files to read.")
     return table
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
-    """Name the files and folders that answers or gold are read from, if there are any on this machine."""
+    """Return the local files and folders that answers or gold labels are read from."""
     names: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if hasattr(source, "inputFiles"):  # a data frame of Spark
-        with suppress(Exception):  # reading it will say what is wrong
+        with suppress(Exception):  # reading raises the error
             names = source.inputFiles()
     return tuple(path for name in names for path in _find_files(name)) if all(map(is_path, names)) else ()
 
@@ -137,12 +137,12 @@ def _find_files(name: Any) -> list[Path]:
 
 
 def is_passing(name: Any) -> bool:
-    """Return whether this is a file for the time being that has another name for people, such as standard input."""
+    """Return whether this is a temporary file with another name in messages, such as standard input."""
     return isinstance(name, Path) and str(name) != os.fspath(name)
 
 
 def list_inputs(inputs: Iterable[Path]) -> Iterator[Path]:
-    """List inputs with the files in those that are folders: what a manifest names, or else all of them."""
+    """List inputs, and the files in input folders: those that a manifest lists, or else all of them."""
     for path in inputs:
         yield path
         with suppress(OSError, csv.Error):  # reading raises the error

@@ -1,4 +1,4 @@
-"""Commands that a message, a report or a page proposes, ready to be copied."""
+"""Commands for messages, reports and pages, ready to be copied."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from allalike._core.system.addresses import hide_in_word
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LEFT_OUT = [""]  # the values of a flag that is to be left out
+LEFT_OUT = [""]  # the values of a flag to omit
 
 
 def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> str:
-    """Return a command with further options, each in the place of one of the same name, and with further files.
+    """Return a command with further options, which replace options of the same name, and with other files.
 
-    Screen, report and page propose no other commands than these. No secret of an address is in them.
+    All proposed commands are made here. Secrets in addresses are hidden.
 
     >>> typed = ["discover", "my answers.csv", "--domain", "real"]
     >>> complete_command(typed, {"domain": "text", "columns": {"task": "q"}})
@@ -32,7 +32,7 @@ def complete_command(arguments: Sequence[str], options: Mapping[str, Any], files
 
 
 def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: Sequence[str] = ()) -> list[str]:
-    """Return the words of a command with further options, as they are typed behind the name of the program."""
+    """Return the arguments of a command with further options, without the name of the program."""
     flags = find_flags(options)
     kept: list[str] = []
     words = iter(arguments)
@@ -49,7 +49,7 @@ def complete_words(arguments: Sequence[str], options: Mapping[str, Any], files: 
 
 
 def write_flag(option: str, value: Any) -> str:
-    """Write an option of Python as a flag, ready to be copied.
+    """Format a Python option as a command-line flag.
 
     >>> write_flag("tool", "toloka"), write_flag("abstain_label", -1)
     ('--tool toloka', '--abstain-label=-1')
@@ -62,7 +62,7 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag; one that stands alone has none, and one that is to be left out an empty one."""
+    """Return the values of each flag: none for a switch, and an empty one for a flag to omit."""
     flags: dict[str, list[str]] = {}
     for name, value in options.items():
         if name == "columns":
@@ -79,11 +79,11 @@ def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
 _DESCRIBED: Mapping[tuple[str, Any], str] = {
     ("wide", "tasks"): "each row is a task",
     ("wide", "workers"): "each row is a worker",
-    ("missing", "drop"): "leave out rows without a label",
+    ("missing", "drop"): "exclude rows without a label",
     ("worker_from", "filename"): "each file is a worker",
     ("duplicates", "first"): "keep the first of repeated answers",
     ("duplicates", "last"): "keep the last of repeated answers",
-    ("duplicates", "set"): "join repeated answers to a set",
+    ("duplicates", "set"): "combine repeated answers into a set",
     ("force", True): "continue anyway",
     ("use_gold", False): "use gold labels to measure the error only",
     ("gold_map", "same"): "gold labels are correct as they are",
@@ -92,7 +92,7 @@ _DESCRIBED: Mapping[tuple[str, Any], str] = {
 _NAMED = {
     "domain": "read labels as {}",
     "include": "read {} only",
-    "exclude": "leave out {}",
+    "exclude": "exclude {}",
     "question": "read the question {}",
     "na_values": "{} means a missing label",
     "abstain_label": "{} means no answer",
@@ -104,10 +104,10 @@ _NAMED = {
 
 
 def describe_options(options: Mapping[str, Any]) -> str:
-    """Describe options in words, for a button that takes them.
+    """Describe options in words, for the label of a button.
 
     >>> describe_options({"wide": "tasks", "exclude": ["premise", "hypothesis"]})
-    'Each row is a task; leave out premise, hypothesis'
+    'Each row is a task; exclude premise, hypothesis'
     >>> describe_options({"columns": {"worker": "who"}, "domain": "real"})
     'The worker is in column who; read labels as real'
     """

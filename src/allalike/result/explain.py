@@ -1,17 +1,17 @@
-"""Explain why a task has its label, and what a worker is like.
+"""Explanations of the label of a task and of the behaviour of a worker.
 
-An answer counts by the weight of its worker times its effective number of answers, which copies share. Its **share** is
-that of all answers to the task. Labels are ranked by probability where the method knows it, and else by their share;
-the **margin** is by how much the label is ahead of the next one.
+The influence of an answer is the weight of its worker times its effective number of answers, which a copy group shares.
+Its **share** is its part of the total influence in the task. Labels are ranked by probability if the method estimates
+it, and otherwise by share. The **margin** is the difference between the label and the runner-up.
 
 **Deciding answers.** The task is decided again with the same weights, once without each answer, and once with each
-answer replaced by the runner-up. Labels that are put together from answers, such as means, move with every answer; then
-the distance is given.
+answer replaced by the runner-up. Labels that are computed from all answers, such as means, change with every answer.
+For these the distance is reported.
 
-**Without a worker** the others are weighed again by the same method, and all tasks are decided again. Tasks that only
-this worker answered have no label then.
+**Without a worker,** the same method weights the others again and decides all tasks again. Tasks that only this worker
+answered have no label then.
 
-Ids match as they came, or as they are written: ``"7"`` is the task 7 unless another one is called so.
+An id matches by value or by its text: ``"7"`` is the task 7 unless another task has the id ``"7"``.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 
 _N_NAMED = 5  # members of a group, workers in a sentence, and nearest colleagues
 _MAX_LABEL = 40  # characters of a label in a sentence
-_MAX_CLOSE = 20_000  # ids among which a close one is searched
-_MAX_TRIED, _MAX_COSTLY_TRIED = 100, 25  # answers that are left out or changed, one after the other
+_MAX_CLOSE = 20_000  # ids that are searched for a similar one
+_MAX_TRIED, _MAX_COSTLY_TRIED = 100, 25  # answers that are removed or changed, one after the other
 _MAX_ANSWERS = 1_000_000  # with more, deciding without a worker would take as long as the result itself
 _MAX_DISAGREEMENTS = 10
 _MIN_COMMON = 5  # tasks that colleagues share; fewer only if there are no such colleagues
@@ -67,14 +67,14 @@ _MIN_COMMON = 5  # tasks that colleagues share; fewer only if there are no such 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskExplanation:
-    """Why a task has its label; what is not known is NaN.
+    """Explanation of the label of a task; unknown values are NaN.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
     >>> allalike.discover(rows, method="UA").explain(task=1)
     Task 1: 'x', confidence 0.667; unweighted the same.
     3 answers. By weight 'x' has 0.667 and 'y' has 0.333: a margin of 0.333.
-    The label would change without ada or bob; or if one of these said 'y': ada or bob.
+    The label would change without ada or bob; or if one of these answered 'y': ada or bob.
     See .answers and .labels.
     """
 
@@ -124,9 +124,9 @@ class TaskExplanation:
     def _describe_margin(self) -> str:
         number = count(len(self.answers), "answer")
         if math.isnan(self.margin):
-            return "" if math.isnan(self.spread) else f"{number}, {self.spread:.4g} from the truth on average."
+            return "" if math.isnan(self.spread) else f"{number}, at a mean distance of {self.spread:.4g} to the label."
         if self.runner_up is None:
-            return f"{number}, all the same."
+            return f"{number}, all equal."
         return (
             f"{number}. By {self.measure} {_shorten(self.truth)} has {self.runner_up_score + self.margin:.3f} and"
             f" {_shorten(self.runner_up)} has {self.runner_up_score:.3f}: a margin of {self.margin:.3f}."
@@ -134,23 +134,23 @@ class TaskExplanation:
 
     def _describe_deciding_answers(self) -> str:
         if self.is_gold:
-            return "This is a gold label, which answers do not change."
+            return "This is a gold label, so answers do not change it."
         workers = self.answers["worker"]
         if "moves" in self.answers:
             moves = self.answers["moves"]
             if moves.isna().all():
                 return ""
             place = int(moves.fillna(-1.0).argmax())
-            return f"It moves most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+            return f"It changes most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
         if len(self.answers) == 1:
-            return f"Only {workers.iloc[0]} answered it."
+            return f"The only answer is by {workers.iloc[0]}."
         left_out, changed = (_list_or(workers[self.answers[name]].tolist()) for name in ("if_left_out", "if_changed"))
         parts = [f"without {left_out}"] if left_out else []
-        parts += [f"if one of these said {_shorten(self.runner_up)}: {changed}"] if changed else []
+        parts += [f"if one of these answered {_shorten(self.runner_up)}: {changed}"] if changed else []
         if parts:
             return f"The label would change {'; or '.join(parts)}."
-        tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} who count most"
-        return f"No single answer{tried} decides it."
+        tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} with the largest shares"
+        return f"No single answer{tried} decides the label."
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -160,14 +160,14 @@ class TaskExplanation:
 
 
 class Flag(NamedTuple):
-    """What is unusual about a worker, and the evidence."""
+    """Unusual finding about a worker, and the evidence."""
 
     name: str
     evidence: str
 
 
 class Absence(NamedTuple):
-    """What changes without a worker: labels that differ, of so many tasks, and tasks without other answers."""
+    """Labels without a worker: number of changed labels, compared tasks, tasks without other answers, mean distance."""
 
     changed: int
     tasks: int
@@ -177,7 +177,7 @@ class Absence(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class WorkerExplanation:
-    """What a worker is like.
+    """Explanation of a worker's error, flags and similarity to others.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("eve", 2, "y")]
@@ -200,19 +200,19 @@ class WorkerExplanation:
 
     @property
     def nearest(self) -> pd.DataFrame:
-        """The five colleagues who answer most like this worker."""
+        """The five most similar workers."""
         return self.colleagues.head(_N_NAMED)
 
     @property
     def farthest(self) -> pd.DataFrame:
-        """The five colleagues who answer least like this worker, and are not among the nearest; the farthest first."""
+        """The five least similar workers, without the nearest, the least similar first."""
         return self.colleagues.iloc[_N_NAMED:].tail(_N_NAMED).iloc[::-1]
 
     def __repr__(self) -> str:
         return "\n".join([*self.sentences(), "See .colleagues and .disagreements."])
 
     def sentences(self) -> list[str]:
-        """Describe the worker's error, flags and colleagues, and the labels without the worker."""
+        """Describe the worker's error, flags and most similar workers, and the labels without the worker."""
         facts = [f"{self.columns['answers']:,} answers", f"weight {self.columns['weight']:.4g}"]
         unit = next(name for name in ERRORS if name in self.columns)
         if not math.isnan(self.columns[unit]):
@@ -223,7 +223,7 @@ class WorkerExplanation:
         lines = [f"Worker {self.worker}: {', '.join(facts)}; {wrong}."]
         lines += [f"{flag.name.capitalize()}: {flag.evidence}." for flag in self.flags]
         if not len(self.colleagues):
-            lines.append("The worker shares no task with others.")
+            lines.append("The worker has no task in common with others.")
         for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
             if len(table):
                 rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
@@ -233,7 +233,7 @@ class WorkerExplanation:
 
     def _describe_absence(self) -> str:
         if self.too_large:
-            return "Labels without this worker are not estimated for more than a million answers."
+            return "With more than a million answers, labels without this worker are not estimated."
         rest = self.without
         if rest is None:
             return "There are no other workers."
@@ -262,7 +262,7 @@ def _list_or(names: list[Any]) -> str:
 
 
 def _to_json(value: Any) -> Any:
-    """Return a JSON value, or the text of what JSON cannot hold; a table is a list of its rows."""
+    """Return a JSON value; a table becomes a list of rows, and other types become text."""
     if hasattr(value, "columns"):
         columns = {name: [_to_json(each) for each in value[name]] for name in value}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -280,7 +280,7 @@ def _to_json(value: Any) -> Any:
 
 
 def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplanation:
-    """Explain why a task has its label."""
+    """Explain the label of a task."""
     piece, encoding = _find_task(table, task), run.encoding
     values = piece.found
     block = pick_tasks(run, piece.tasks.hashes())
@@ -339,7 +339,7 @@ def _find_task(table: TaskTable, task: Any) -> Piece:
 
 
 def _find_id(name: Any, known: Values) -> int:
-    """Return the place of an id, or -1; it is compared as a column of Python's objects where the others are."""
+    """Return the position of an id, or -1; an id of another type is compared as a Python object."""
     name = name.item() if isinstance(name, np.generic) else name
     wanted = Values([name])
     if not isinstance(known.data, list):
@@ -349,13 +349,13 @@ def _find_id(name: Any, known: Values) -> int:
 
 
 def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
-    some = [str(each) for each in known.take(np.arange(min(len(known), _MAX_CLOSE))).tolist()]
-    hint = did_you_mean(str(name), some)
-    return UnknownNameError(f"No {kind} is called {name!r}.{hint or f' The first is {some[0]!r}.'}")
+    ids = [str(each) for each in known.take(np.arange(min(len(known), _MAX_CLOSE))).tolist()]
+    hint = did_you_mean(str(name), ids)
+    return UnknownNameError(f"No {kind} is called {name!r}.{hint or f' The first {kind} is {ids[0]!r}.'}")
 
 
 def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
-    """Return the first columns of the table of answers, and the share of each; if nothing counts, all are equal."""
+    """Return the first columns of the table of answers, and the share of each; equal shares if all weights are 0."""
     groups, weight = fit.copy_groups, fit.weight[block.worker]
     voice = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
     counts = weight * voice
@@ -367,7 +367,7 @@ def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats
 
 
 def _number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
-    """Return, per answer, the number of its label among those that differ, and where each of these is first."""
+    """Return the number of each answer's distinct label, and the first position of each distinct label."""
     if codes.dtype.kind not in "OV":  # neither objects nor records
         _, first, number = np.unique(codes, axis=0, return_index=True, return_inverse=True)
         return number.reshape(-1), first
@@ -390,14 +390,14 @@ def _measure(codes: Array, one: Array, kernels: Kernels) -> Floats:
 
 
 def _compute_spread(share: Floats, distance: Floats, *, squared: bool) -> float:
-    """Return how far the answers are from the label, by their shares; a length where distances are squares."""
+    """Return the mean distance between answers and label, weighted by share; its root for squared distances."""
     total = share[~np.isnan(distance)].sum()
     mean = float(np.nansum(share * distance) / total) if total > 0 else math.nan
     return math.sqrt(mean) if squared else mean
 
 
 def _try_changes(run: Run, fit: Fit, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
-    """Decide without each of some answers, and with each changed; what was not tried changes nothing."""
+    """Decide the task without each of some answers, and with each changed; untested answers count as no change."""
     n, kernels = len(block.label), run.kernels
     moves, left_out, changed = np.full(n, np.nan), np.full(n, n == 1), np.zeros(n, np.bool_)
 
@@ -405,7 +405,7 @@ def _try_changes(run: Run, fit: Fit, block: Block, tried: Places, runner_up: Any
         return fit.decide_on(run)(run.encoding.prepare(part), *fit.arguments)["label"]
 
     def repeat(rows: Places) -> Block:
-        """Return answers to the task as if they were answers to several tasks, one for each answer that is tried."""
+        """Return the answers as answers to several tasks, one per tested answer."""
         size = len(rows) // len(tried)
         return replace(
             block,
@@ -436,9 +436,9 @@ def _try_changes(run: Run, fit: Fit, block: Block, tried: Places, runner_up: Any
 
 
 def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, name: Any) -> WorkerExplanation:
-    """Explain what a worker is like; without a method, labels without the worker are not estimated."""
+    """Explain a worker; without a method, labels without the worker are not estimated."""
     if run.worker_task is not None:
-        raise UnsupportedError("Every task is a problem of its own here, with its own workers. Explain a task.")
+        raise UnsupportedError("With per_task(), workers cannot be explained. Call explain(task=...) for a task.")
     worker = _find_id(name, run.workers)
     if worker < 0:
         raise _refuse_unknown("worker", name, run.workers)
@@ -459,7 +459,7 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
 
 
 def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
-    """Return the workers who share tasks with this one, the nearest first."""
+    """Return the workers who share tasks with this one, the most similar first."""
     sums = run.pairs(run.kernels.pair_sums, range(worker, worker + 1))
     distance, common = (
         (s if isinstance(s, np.ndarray) else s.toarray()).reshape(-1) for s in (sums["distance"], sums["common"])
@@ -474,7 +474,7 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
 
 
 def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
-    """Return a block of nothing but the answers of one worker."""
+    """Return a block of the answers by one worker."""
     workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else block.workers
     rows = np.flatnonzero(workers[block.worker] == number)
     return replace(
@@ -510,7 +510,7 @@ def _find_disagreements(run: Run, fit: Fit, table: TaskTable, worker: int) -> tu
 
 
 def _find_rows(table: TaskTable, hashes: Array) -> Piece:
-    """Return the rows of the tasks with these hashes, which are sorted, and the ``place`` of each among them."""
+    """Return the rows of the tasks with these sorted hashes, and the position of each hash as ``place``."""
     kept: list[Piece] = []
     for piece in table.pieces():
         own = piece.tasks.hashes()
@@ -532,16 +532,16 @@ def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
         if worker in group.members:
             others = [str(run.workers[number]) for number in group.members if number != worker]
             more = f" and {len(others) - _N_NAMED:,} more" if len(others) > _N_NAMED else ""
-            together = "" if np.isnan(group.fidelity) else f", together in {100 * group.fidelity:.0f} % of them"
+            fidelity = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
             yield Flag(
                 "copies" if group.copies else "alike",
-                f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} tasks in common, {group.rare:,} rare"
-                f" answers shared{together}, by chance with probability {group.p_value:.2g}",
+                f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} common tasks{fidelity}, same rare answer"
+                f" in {group.rare:,} (p = {group.p_value:.2g})",
             )
     worse = find_worse(run, fit)
     if worse is not None and worker in worse.workers:
         low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
-        interval = f"{low:.3g} to {high:.3g}, the crowd's is {worse.mean:.3g}"
+        interval = f"{low:.3g} to {high:.3g}, the crowd's mean is {worse.mean:.3g}"
         more = f"{worse.relative[worker]:.3g} more than others on the same tasks"
         yield Flag(f"larger {unit}", interval if np.isfinite(low) else more)
     constant = find_constant_workers(run)
@@ -550,7 +550,7 @@ def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
 
 
 def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:
-    """Decide all tasks without a worker, and compare; None if there are no other workers."""
+    """Compare the labels with those without a worker; None if there are no other workers."""
     rest = _drop_worker(run, worker)
     if rest is None:
         return None
@@ -565,7 +565,7 @@ def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absen
 
 
 def _drop_worker(run: Run, worker: int) -> MemoryRun | None:
-    """Return a run in memory without a worker; those after them get the number before theirs."""
+    """Return a run in memory without a worker; the numbers of later workers decrease by one."""
     whole, blocks = sample_tasks(run, 2 * int(run.answer_counts.sum())), []
     for block in whole.blocks:
         kept = block.worker != worker

@@ -1,4 +1,4 @@
-"""Messages about a result, as functions of its summary; the screen, the page and notebooks print them."""
+"""Messages about a result, as functions of its summary, for the command line, the report and notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
-from allalike.answers.answers import say_columns, say_left_out
+from allalike.answers.answers import format_columns, format_excluded
 from allalike.errors import DataNote
 from allalike.result.summary import Summary
 
@@ -30,7 +30,7 @@ _N_NAMED = 5
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence, and what a face needs to dress it."""
+    """Sentence, with the option, value and names by which an interface formats it."""
 
     sentence: str
     option: str = ""
@@ -39,7 +39,7 @@ class Remark:
 
 
 def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
-    """Name the first of so many workers; one more is named, too.
+    """List the first names and the number of the others; a single further name is listed as well.
 
     >>> name_some(["ada", "bob"], 2, 1), name_some(list("abcdefg"), 9)
     ('ada, bob', 'a, b, c, d, e and 4 more')
@@ -49,7 +49,7 @@ def name_some(ids: Sequence[Any], number: int, most: int = _N_NAMED) -> str:
 
 
 def percent(probability: float) -> str:
-    """Write how probable something is; nothing that is estimated is certain.
+    """Format an estimated probability as a percentage, at most "over 99 %".
 
     >>> percent(0.934), percent(0.9999)
     ('93 %', 'over 99 %')
@@ -58,12 +58,12 @@ def percent(probability: float) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """Write a share in percent."""
+    """Format a share as a percentage."""
     return f"{100 * part / whole:.1f} %"
 
 
 def two_digits(number: float) -> str:
-    """Write a number with two digits that count, and never with an exponent where it is large.
+    """Format a number with two significant digits, and large numbers without an exponent.
 
     >>> two_digits(0.0353), two_digits(2.96), two_digits(99.7), two_digits(1786.0), two_digits(1.2e6)
     ('0.035', '3', '100', '1,800', '1,200,000')
@@ -81,10 +81,10 @@ def percent_of(rate: float) -> str:
     return "" if rate != rate else f"{two_digits(100 * rate)} %"
 
 
-# Answers: what was recognised in them, what was left out, and what looks strange.
+# Answers: inferred options, excluded rows and data warnings.
 
 
-_SAID_OTHERWISE = ("columns", "layout", "domain", "engine", "missing")
+_OWN_SENTENCES = ("columns", "layout", "domain", "engine", "missing")  # options with sentences of their own
 _KINDS = {
     "real": "numbers, so means are estimated. Use domain='categorical' for a majority vote.",
     "date": "dates, so means are estimated. Use domain='categorical' for a majority vote.",
@@ -96,7 +96,7 @@ _WRITTEN = {
     "ordinal": "levels of a scale in words. Use domain='categorical' for a majority vote.",
     "set": "sets of items. Use domain='categorical' to vote on whole sets.",
     "ranking": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
-}  # where the way in which labels are written told the kind
+}  # label types that were inferred from the notation
 _PLURALS = {
     **{name: f"{name}s" for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
     "probability": "probabilities",
@@ -105,7 +105,7 @@ _PLURALS = {
 
 
 def describe_input(summary: Summary) -> list[Remark]:
-    """Say what was recognised, and what was set aside.
+    """Describe inferred options and excluded rows.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
@@ -116,19 +116,19 @@ def describe_input(summary: Summary) -> list[Remark]:
 
 
 def describe_warnings(summary: Summary) -> list[Remark]:
-    """Return the data warnings, but for those on numbers, which `describe_input` describes."""
+    """Return the data warnings except those about numbers, which `describe_input` covers."""
     from allalike.checks import NUMBERS
 
     return [Remark(text) for text in summary.warnings if not text.startswith(NUMBERS)]
 
 
 def list_all_notes(summary: Summary) -> list[Remark]:
-    """Return the messages about what was inferred and excluded, and the data warnings."""
+    """Return the messages about inferred options and excluded rows, and the data warnings."""
     return [*describe_input(summary), *map(Remark, summary.remarks), *describe_warnings(summary)]
 
 
 def list_notes(summary: Summary) -> list[Remark]:
-    """Return the messages about what was excluded, those of a reader, and the data warnings."""
+    """Return the messages about excluded rows, the messages of a reader, and the data warnings."""
     return [*_left_out(summary), *map(Remark, (*summary.remarks, *summary.warnings))]
 
 
@@ -137,9 +137,9 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
 
     guessed = summary.guessed
     if columns := guessed.get("columns"):
-        yield Remark(f"Detected: {say_columns(columns)}.", "columns", columns)
+        yield Remark(f"Detected: {format_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
-        if option not in _SAID_OTHERWISE:
+        if option not in _OWN_SENTENCES:
             texts = {
                 "tool": f"an export of {TOOLS[value].title if value in TOOLS else value}",
                 "wide": f"a matrix, one row per {str(value).removesuffix('s')}",
@@ -149,7 +149,7 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
             yield Remark(f"Detected: {text}.", option, value)
     if layout := guessed.get("layout"):
         guess = Remark(f"Detected: masks lie as {layout}.", "layout", layout)
-        yield guess if "/" in layout else Remark(f"Read: the masks that {layout} names.")
+        yield guess if "/" in layout else Remark(f"Read: the masks listed in {layout}.")
     if name := guessed.get("domain"):
         yield _name_kind(name, summary.domain.numbers)
     if engine := guessed.get("engine"):
@@ -160,7 +160,7 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
 
 
 def _name_kind(name: str, numbers: str) -> Remark:
-    """Describe the label type, and its effect where labels are numbers, or written in a form."""
+    """Describe the inferred label type, and the consequence for numbers."""
     kind = name.partition("(")[0]
     if name in _KINDS:
         return Remark(f"Detected: the labels are {_KINDS[name]}")
@@ -190,22 +190,22 @@ def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
     if summary.missing_dropped:
-        yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
+        yield Remark(format_excluded("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain_label")
+        yield Remark(format_excluded("abstained_dropped", summary.abstained_dropped), "abstain_label")
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
-        yield Remark(f"Left out {part} in which no answer was found, such as {unparsed.example!r}.")
+        yield Remark(f"Excluded {part} without a recognisable answer, such as {unparsed.example!r}.")
     for what, number, word in (
         ("repeats_added", summary.repeats_added, "how"),
         ("repeats_set_aside", summary.repeats_set_aside, "which"),
     ):
         if number:
-            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (duplicates= says {word}).")
+            yield Remark(f"{format_excluded(what, number).removesuffix('.')} (duplicates= says {word}).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
-    """Emit a `DataNote` for all that was left out or looks strange, except the severe issues."""
+    """Emit a `DataNote` per message about excluded rows and data, except for severe issues."""
     warned = {issue.text for issue in issues if issue.severe}
     for remark in list_notes(Summary.from_dict(summary)):
         if remark.sentence not in warned:
@@ -216,17 +216,17 @@ def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int
 
 
 CONFIDENCE_SOURCES = {
-    "gold": "measured on known truths",
+    "gold": "measured on gold labels",
     "model": "estimated from the model and the votes",
     "halves": "estimated from two halves of the workers",
     "pairs": "estimated from pairs of answers",
-    "answers": "estimated from answers that were held out",
+    "answers": "estimated from held-out answers",
 }
 _VOTES, _MIDDLES = ("plurality", "majority"), ("mean", "median", "geometric median", "medoid")
 
 
 def list_facts(summary: Summary) -> list[str]:
-    """Say in short phrases what was read and how."""
+    """Return short phrases about the counts, the label type and the method."""
     classes, method = summary.domain.classes, summary.method.name
     return [
         count(summary.answers, "answer"),
@@ -248,19 +248,19 @@ def format_counts(answers: int, workers: int, tasks: int) -> str:
 
 def format_effective_answers(summary: Summary) -> str:
     """Describe the effective number of answers per task, if it is known."""
-    voices = summary.confidence.effective_answers_per_task if summary.confidence else None
-    return f"worth about {voices:.2g} independent answers" if voices else ""
+    number = summary.confidence.effective_answers_per_task if summary.confidence else None
+    return f"worth about {number:.2g} independent answers" if number else ""
 
 
 def name_unweighted(domain: LabelKind) -> str:
-    """Name the aggregation without weights: the majority vote of classes, the unweighted mean or median of numbers."""
+    """Name the unweighted aggregation: majority vote for classes, unweighted mean or median for numbers."""
     if domain.rule in _VOTES:
         return "majority vote"
     return f"unweighted {domain.rule if domain.rule in _MIDDLES else 'answer'}"
 
 
 def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Describe the labels that weights changed, and ties; numbers are left out, because most of them change.
+    """Describe the labels changed by weights, and ties; changed numbers are not counted, because most of them change.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical", "rule": "plurality"}}
@@ -284,7 +284,7 @@ def format_ties(summary: Summary) -> str:
 
 
 def describe_label_confidence(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
-    """Describe the expected share of correct labels, that of unweighted labels if it is known, and empty labels."""
+    """Describe the expected shares of correct labels, with and without weights, and labels left empty."""
     if sure := summary.confidence:
         yield Remark(_format_confidence(sure, unweighted if summary.changed else None, known=summary.gold is not None))
     if summary.abstained is not None:
@@ -312,7 +312,7 @@ def _format_confidence(sure: ConfidenceSummary, unweighted: float | None, *, kno
 
 
 def describe_gold_error(summary: Summary) -> Iterator[Remark]:
-    """Describe the error on gold labels, and how well disparities predict the errors of workers."""
+    """Describe the error on gold labels, and the correlation between disparities and workers' errors."""
     gold = summary.gold
     if gold is None or gold.error is None:
         return
@@ -326,7 +326,7 @@ def describe_gold_error(summary: Summary) -> Iterator[Remark]:
 
 
 def format_correlation(found: Correlation) -> str:
-    """Describe how well disparities predict the errors of workers."""
+    """Describe the correlation between disparities and workers' errors."""
     return (
         f"Disparities predict the errors of workers with a rank correlation of {found.rank_correlation:.2f}"
         f" ({found.ci_low:.2f} to {found.ci_high:.2f}; {found.workers:,} workers)."
@@ -360,7 +360,7 @@ def _name_model(summary: Summary, model: ModelSummary) -> str:
 
 
 def format_alternative_model(second: AlternativeModel) -> str:
-    """Describe the fit of an alternative solution, and the tasks that it would change."""
+    """Describe the fit of an alternative solution, and the number of labels that it would change."""
     return (
         f"An alternative solution fits about as well and changes the labels of {count(second.tasks, 'task')}"
         f" ({100 * second.share:.0f} %). Only gold labels can decide between them"
@@ -375,10 +375,10 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
-    >>> told = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
+    >>> more = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
     ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
-    >>> for remark in describe_changes(Summary.from_dict({**found, "changes": {**told, "workers": [worse]}})):
+    >>> for remark in describe_changes(Summary.from_dict({**found, "changes": {**more, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers added.
     1 of 3 labels (33.3 %) changed: task t1 from x to y.
@@ -412,7 +412,7 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
 
 
 def list_generations(summary: Summary) -> list[tuple[str, ...]]:
-    """Return a row for each time that a result was saved: the date, counts, and how many truths turned."""
+    """Return one row per saved generation: date, counts, and number of changed labels."""
     return [
         (
             each.when[:16].replace("T", " "),
@@ -457,7 +457,7 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
 def _describe_uninformative(found: UninformativeWorkers) -> Remark:
     names = [each.worker for each in found.named]
     are = "is" if found.workers == 1 else "are"
-    effect = "excluded (screening=False includes them)" if found.silenced else "included, being few"
+    effect = "excluded (screening=False includes them)" if found.silenced else "included, because they are few"
     return Remark(
         f"{name_some(names, found.workers)} {are} uninformative: the answers"
         f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are {effect}.",
@@ -490,6 +490,6 @@ def format_few(few: int, workers: int) -> str:
     """Describe the number of workers with few answers."""
     have = "has" if few == 1 else "have"
     return (
-        f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks that others"
-        " answered as well"
+        f"{few:,} of {workers:,} workers ({share(few, workers)}) {have} fewer than 5 answers to tasks shared with"
+        " others"
     )

@@ -1,18 +1,18 @@
 """Quality of workers: precision, recall and F1 by worker and tag, confusions, biases, and flags.
 
-**Rates.** Of a worker's answers and their tasks' labels, with so many hits, marks that were made and marks that were
-due,
+**Rates.** A worker's answers are compared with the labels of the same tasks:
 
     precision = hits / made        recall = hits / due        F1 = 2 hits / (made + due)
 
-A mark is an answer of a class, an element of a set, an object (paired with one of the label, of the same class) or a
-pixel. Labels are the estimated ones, of which the worker's answers are a part, and beside them the gold labels.
-It works for comparing workers with each other. It flatters all of them where few answer each task.
+*made* counts the marks in the answers, *due* the marks in the labels, and *hits* the marks in both. A mark is a class,
+an element of a set, an object (paired with an object of the same class in the label) or a pixel. The labels are the
+estimated labels and, if there are any, gold labels. The rates work for comparing workers with each other. Because
+answers influence the estimated labels, the rates are too high for tasks with few answers.
 
 **Flags.** ``block`` marks workers whose answers do not depend on the tasks: they are uninformative, always give the
-same class, or copy. Of a copy group, the worker with most answers keeps counting, because the original is unknown.
-``look`` marks workers who are clearly worse than the crowd, and careless respondents of a survey. ``few`` marks workers
-with few answers.
+same class, or copy. The worker with most answers in a copy group is not blocked, because the original is unknown.
+``look`` marks workers with a significantly larger error than the crowd, and careless respondents of a survey. ``few``
+marks workers with few answers.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
 
-_ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a known truth that is in no answer
+_ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
 _COUNTS = ["hits", "made", "due"]
-_MAX_CELLS = 1 << 24  # of tables of workers, truths and classes
+_MAX_CELLS = 1 << 24  # of tables of workers, labels and classes
 
 
 def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
-    """Return the strength of each disagreement: the distance to the label times its confidence, 1 if not known."""
+    """Return the strength of each disagreement: the distance to the label times its confidence (1 if unknown)."""
     return np.nan_to_num(distance * np.nan_to_num(confidence, nan=1.0)).round(12)
 
 
 def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
-    """Return the columns of the tables of quality and, of classes, confusions; refuse what is not right or wrong.
+    """Return the columns of the tables of quality and, for classes, of confusions.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
@@ -72,7 +72,9 @@ def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Value
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
     if run.worker_task is not None or (marks is None and not few):
         name = run.domain.name
-        raise UnsupportedError(f"Labels of the kind {name} are not counted as right and wrong, or these are too many.")
+        raise UnsupportedError(
+            f"Precision and recall are not defined for {name} labels, or there are too many of them."
+        )
     own = with_quorum(run, fit).decide_on(run)
     against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
     against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
@@ -80,7 +82,7 @@ def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Value
         return {"quality": _rate(run, {name: _list_marks(run, fit, marks, each) for name, each in against.items()})}
     counts = {name: _count_confusions(run, fit, truths) for name, truths in against.items()}
     listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
-    worker, truth, label = np.nonzero(counts[""][:, :k])  # without truths that nobody gave
+    worker, truth, label = np.nonzero(counts[""][:, :k])  # without gold labels that are in no answer
     named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
     return {
         "quality": _rate(run, listed),
@@ -89,7 +91,7 @@ def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Value
 
 
 def _rate(run: Run, listed: Mapping[str, list[Mark]]) -> dict[str, Values | Array]:
-    """Return the columns of the table of quality, given marks of each worker beside truths of each origin."""
+    """Return the columns of the table of quality, given the marks of workers compared with each kind of labels."""
     sums = {prefix: _gather(marks) for prefix, marks in listed.items()}
     rows = sorted(
         {row for each in sums.values() for row in each}, key=lambda row: (row[0], row[1] != _ALL_TAGS, row[1])
@@ -103,7 +105,7 @@ def _rate(run: Run, listed: Mapping[str, list[Mark]]) -> dict[str, Values | Arra
 
 
 def _gather(marks: list[Mark]) -> dict[tuple[int, str], dict[str, list[float]]]:
-    """Put the numbers of each worker and tag together, and those of all tags."""
+    """Group the numbers by worker and tag, and by worker for all tags."""
     found: dict[tuple[int, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for worker, tag, numbers in marks:
         for row in {(worker, _ALL_TAGS), (worker, tag or _ALL_TAGS)}:
@@ -113,7 +115,7 @@ def _gather(marks: list[Mark]) -> dict[tuple[int, str], dict[str, list[float]]]:
 
 
 def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
-    """Return the rates of each row, and the means of further numbers, where these are known."""
+    """Return the rates of each row, and the means of further numbers that are known."""
     hits, made, due = (np.array([sum(row.get(name, [])) for row in rows], np.float64) for name in _COUNTS)
     with np.errstate(invalid="ignore"):
         rates = {"precision": hits / made, "recall": hits / due, "f1": 2 * hits / (made + due)}
@@ -126,7 +128,7 @@ def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
 def _list_found(
     block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool
 ) -> tuple[Array, Array, Array]:
-    """Return the places of answers to tasks with a truth, what they say, and the truths, as codes."""
+    """Return the rows of answers, their labels, and the estimated labels of their tasks, as codes."""
     found = own(block, *given)
     label = keep_known(block, found, encoding)["label"] if kept else found["label"]
     rows = np.arange(len(block.label))
@@ -134,14 +136,14 @@ def _list_found(
 
 
 def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
-    """Return the same of truths that are known."""
+    """Return the rows of answers to gold tasks, their labels, and the gold labels."""
     place, kernels = block.to_answers(block.gold_row), encoding.kernels
     rows = np.flatnonzero(place >= 0)
     return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
 
 
 def _list_marks(run: Run, fit: Fit, marks: Marks, truths: Truths) -> list[Mark]:
-    """Return what is right in each answer, tag by tag, and further numbers of the whole."""
+    """Return the marks of each answer per tag, and further measures of the whole answer."""
     ids = np.arange(len(run.workers), dtype=np.float64)
     tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *fit.arguments)["marks"]
     return [mark for task in tasks for mark in task]
@@ -160,7 +162,7 @@ def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: M
 
 
 def _count_confusions(run: Run, fit: Fit, truths: Truths) -> Floats:
-    """Return how often each worker gave each label (last axis) where which was true; what nobody gave is the last."""
+    """Count answers by worker, true label and given label; the last true label combines those in no answer."""
     k = run.encoding.n_labels
     counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *fit.arguments)["answers"]
     return np.asarray(counts.reshape(-1, k + 1, k))
@@ -175,7 +177,7 @@ def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dic
 
 
 def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
-    """Return the marks that confusions are: a label is made, and a truth is due."""
+    """Return confusion counts as marks: given labels are made, and true labels are due."""
     tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
     made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
     numbers = {"hits": hits, "made": made, "due": counts.sum(axis=2)}
@@ -194,7 +196,7 @@ _MIN_CHANCE = 0.01
 
 
 def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
-    """Return per worker what is remarkable; constant workers need another pass over the answers (``look``)."""
+    """Return the reasons for a flag per worker; ``look`` adds constant workers with another pass over the answers."""
     reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
     known, groups = fit.uncertainty, fit.copy_groups
     marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
@@ -216,7 +218,7 @@ def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
 
 
 def flag_workers(run: Run, fit: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
-    """Return the flag of each worker, from the reasons."""
+    """Return the flag of each worker, given the reasons."""
     originals, groups = set(), fit.copy_groups
     for group in groups.groups if groups is not None else ():
         if group.copies:
@@ -233,7 +235,7 @@ def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
 
 
 def flag_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
-    """Return the table of workers with flags and reasons, in the order of their ids."""
+    """Return the table of workers with flags and reasons, sorted by id."""
     reasons = list_reasons(run, fit)
     return {
         **worker_columns(run, fit),
@@ -252,11 +254,11 @@ def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values
 
 
 def find_constant_workers(run: Run) -> dict[int, Any]:
-    """Return the workers who always give the same class, each with it; none for labels other than classes.
+    """Return the workers who always give the same class, with that class; works for classes only.
 
-    The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean:
-    two exact sums per worker, on any engine. A worker who answers like the crowd gives a class of share s each time
-    with probability s^n; only workers with a probability below 1 % are returned.
+    The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean.
+    This takes two exact sums per worker on any engine. A worker who answers like the crowd always gives a class of
+    share s with probability s^n. Only workers with a probability below 1 % are returned.
     """
     n_labels = run.encoding.n_labels
     if run.encoding.n_classes is None or not 1 < n_labels <= _MAX_CLASSES:

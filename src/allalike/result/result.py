@@ -52,21 +52,21 @@ class Result(Framed[Frame]):
     run
         The answers, where they are.
     weighing
-        Estimates of the method.
+        Estimates by the method.
     found
-        Per task: label, confidence, error, tied; the unweighted label, and whether it differs.
+        Per task: label, confidence, error and tie, the unweighted label, and whether the two differ.
     summary
-        Counts, settings, versions, what was inferred, and the error on gold labels.
+        Counts, settings, versions, inferred options, and the error on gold labels.
     method
-        The method that was fitted.
+        Fitted method.
     posteriors
-        Function that computes the probability of each class, per task; None for methods without.
+        Function that computes the probability of each class per task; None if the method does not estimate it.
     call
-        The call that made it; None if it cannot be repeated.
+        Call that made the result; None if it cannot be repeated.
     inputs, sources
-        The files and folders that were read, which `save` never replaces, and their names and addresses.
+        Files and folders that were read, which `save` never replaces, and their names and addresses.
     command
-        The words that were typed behind ``allalike``; empty in Python.
+        Command-line arguments after ``allalike``; empty in Python.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -101,7 +101,7 @@ class Result(Framed[Frame]):
 
     @property
     def notes(self) -> list[str]:
-        """What was inferred from the answers, what was excluded, and data warnings.
+        """Inferred options, excluded rows and data warnings, one sentence each.
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 2, "y"), ("eve", 3, "x")], method="UA").notes
@@ -113,7 +113,7 @@ class Result(Framed[Frame]):
     def truth(self) -> Frame:
         """One row per task: task, label, confidence, standard_error, answers, tied, unweighted, changed.
 
-        For numbers, auto has ci_low and ci_high in place of the confidence: the 95 % confidence interval.
+        For numbers, auto returns a 95 % confidence interval (ci_low, ci_high) instead of a confidence.
         """
         return self._to_frame(truth_columns(self.found.joined(), self.run.encoding, self.weighing))
 
@@ -121,17 +121,17 @@ class Result(Framed[Frame]):
     def workers(self) -> Frame:
         """One row per worker: worker, answers, disparity, error, weight, flag, reason.
 
-        The error is error_rate for classes, rmse for numbers, and mean_error otherwise. With auto also shared_tasks
-        (tasks with other answers), relative_error, rank_low and rank_high, ci_low and ci_high (95 % confidence
-        interval of the error, with 20 gold labels), and few_answers (fewer than 5 shared tasks).
-        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are in the
-        order of ids; ``workers.csv`` has the main columns, flagged workers first, and ``details/workers.csv`` all.
+        The error is error_rate for classes, rmse for numbers, and mean_error otherwise. The method auto adds
+        shared_tasks (tasks with other answers), relative_error, rank_low and rank_high, ci_low and ci_high (95 %
+        confidence interval of the error, with 20 gold labels), and few_answers (fewer than 5 shared tasks).
+        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted
+        by id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
         return self._to_frame(flag_columns(self.run, self.weighing))
 
     @cached_property
     def groups(self) -> Frame:
-        """One row per group of workers who answer alike: copies, who have one voice, and those who are only alike.
+        """One row per group of workers: copy groups, which count as one worker, and groups of similar workers.
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]).groups.columns.tolist()
@@ -141,16 +141,16 @@ class Result(Framed[Frame]):
 
     @cached_property
     def objects(self) -> Frame:
-        """One row per object of a truth, where truths are lists of objects, with its confidence and who supports it."""
+        """One row per object in the estimated labels, with its confidence and supporters; boxes and spans have them."""
         things = self.run.encoding.things
         if things is None:
-            raise UnsupportedError(f"The truths of {self.run.domain.name} labels are not made of objects.")
+            raise UnsupportedError(f"{self.run.domain.name} labels have no objects. Use `result.truth`.")
         piece = self.found.joined()
         return self._to_frame(things.list_objects(piece.tasks, piece.found))
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How much the workers agree: Krippendorff's alpha with limits of 95 %, each worker's effect on it, and kappas.
+        """Agreement between workers: Krippendorff's alpha with its 95 % interval, each worker's effect on it, kappas.
 
         >>> import allalike
         >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "y"), ("bob", 2, "x")]).agreement.alpha
@@ -162,7 +162,7 @@ class Result(Framed[Frame]):
 
     @cached_property
     def probabilities(self) -> Frame:
-        """One row per task: how probable each class is, for methods that know it (auto, DS and the like).
+        """One row per task: the probability of each class, for methods that estimate it, such as auto and DS.
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -177,10 +177,10 @@ class Result(Framed[Frame]):
         return self._to_frame(pd.concat(columns, axis=1))
 
     def _need_posteriors(self) -> TaskTable:
-        """Return the probability of each class, per task, or refuse methods that do not estimate it."""
+        """Return the probability of each class per task; raise an error for methods that do not estimate it."""
         if self.posteriors is None:
-            able = "DS, DS-1, IBCC, EBCC, BWA, GLAD and MACE do"
-            raise UnsupportedError(f"{self.facts.method.name} does not say how probable each class is. {able}.")
+            name, able = self.facts.method.name, "DS, DS-1, IBCC, EBCC, BWA, GLAD or MACE"
+            raise UnsupportedError(f"{name} did not estimate class probabilities. Choose a method that does: {able}.")
         return self.posteriors()
 
     @cached_property
@@ -190,7 +190,7 @@ class Result(Framed[Frame]):
 
     @property
     def _rated(self) -> Mapping[str, Mapping[str, Values | Array]]:
-        """The tables of quality and confusions as columns; empty if labels have none, or if there are too many."""
+        """Columns of the tables of quality and confusions; empty for other label types and for too many answers."""
         most = _MAX_COMPARED if self.run.encoding.n_classes is None else _MAX_LOOKED_AT
         try:
             return self._ratings if int(self.run.answer_counts.sum()) <= most else {}
@@ -199,11 +199,11 @@ class Result(Framed[Frame]):
 
     @cached_property
     def quality(self) -> Frame:
-        """One row per worker and tag: precision, recall, f1 and support, against the truths found.
+        """One row per worker and tag: precision, recall, f1 and support, compared with the estimated labels.
 
-        Of classes, levels, sets, objects and masks; the tag ``(all)`` is all of them together. Where truths are known,
-        gold_precision and the like are against these. Masks also have dice, hausdorff, hausdorff_95 and
-        surface_distance, means over pictures, in pixels or in the millimetres of volumes.
+        Works for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold labels, the
+        columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have dice,
+        hausdorff, hausdorff_95 and surface_distance: means over pictures, in pixels or in millimetres for volumes.
 
         >>> import allalike
         >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
@@ -220,7 +220,7 @@ class Result(Framed[Frame]):
 
     @cached_property
     def confusions(self) -> Frame:
-        """One row per worker, truth found and label: how many answers, of classes and levels.
+        """One row per worker, estimated label and given label, with the number of answers; for classes and levels.
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y")]
@@ -228,15 +228,15 @@ class Result(Framed[Frame]):
         [['eve', 'x', 'y', 1]]
         """
         if "confusion" not in self._ratings:
-            raise UnsupportedError(f"Labels of the kind {self.run.domain.name} have no confusions, but a quality.")
+            raise UnsupportedError(f"{self.run.domain.name} labels have no confusions. Use `result.quality`.")
         return self._to_frame(self._ratings["confusion"])
 
     def confusion(self, worker: Any) -> Frame:
         """Return the probability that a worker gives each label (a column) to tasks of each class (a row).
 
         >>> import allalike
-        >>> said = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
-        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> crowd = {"ada": "xxyyxyxy", "bob": "xxyyxyxx", "eve": "xxyyxyyy", "kim": "yxxxyxxy", "lea": "xxyyxyxy"}
+        >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
         >>> allalike.discover(rows).confusion("kim").round(1)
         label    x    y
         class
@@ -246,23 +246,22 @@ class Result(Framed[Frame]):
         confusion, ids = self.weighing.confusion, self.run.workers.tolist()
         if confusion is None:
             method = self.facts.method.name
-            raise UnsupportedError(f"{method} found no confusion matrices of these workers.")
+            raise UnsupportedError(f"{method} did not estimate confusion matrices for these workers. Try method='DS'.")
         if ids.count(worker) != 1:
-            raise UnknownNameError(
-                f"No worker is called {worker!r}." if worker not in ids else f"{worker!r} is there for each task."
-            )
+            missing, repeated = "No worker is called", "With per_task(), there is one row per task for worker"
+            raise UnknownNameError(f"{repeated if worker in ids else missing} {worker!r}.")
         names = self.run.encoding.decode(np.arange(confusion.shape[1])).tolist()
         rows, columns = pd.Index(names, name="class"), pd.Index(names, name="label")
         return self._to_frame(pd.DataFrame(confusion[ids.index(worker)].T, index=rows, columns=columns), "class")
 
     def bias(self) -> Frame:
-        """Return by how much each worker's numbers are too high, on average, with the limits of 95 %.
+        """Return each worker's bias with its 95 % confidence interval: the mean amount by which numbers are too high.
 
-        They are compared with the weighted mean of the others; a bias that all have in common is not seen.
+        Numbers are compared with the weighted mean of the other workers, so a bias that all workers share stays hidden.
 
         >>> import allalike
-        >>> said = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
-        >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+        >>> crowd = {"ada": [1, 5, 7, 2], "bob": [1, 5, 8, 1], "eve": [3, 7, 9, 4]}
+        >>> rows = [(worker, task, float(x)) for worker, numbers in crowd.items() for task, x in enumerate(numbers)]
         >>> allalike.discover(rows, method="UA").bias().round(2)
           worker  bias  ci_low  ci_high
         0    ada  -1.0   -1.65    -0.35
@@ -270,8 +269,7 @@ class Result(Framed[Frame]):
         2    eve   2.0    1.35     2.65
         """
         if not self.run.encoding.numeric:
-            name = self.run.domain.name
-            raise UnsupportedError(f"A bias is known of numbers only, and these labels are {name}.")
+            raise UnsupportedError(f"Only numbers have a bias, and these labels are {self.run.domain.name}.")
         from allalike.methods.auto.numbers import estimate_biases
 
         run, weights = self.run, self.weighing.weight
@@ -281,19 +279,19 @@ class Result(Framed[Frame]):
         return self._to_frame({**tasks, "worker": run.workers, **limits})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
-        """Return the result for these answers and more, as if it had been found from all of them.
+        """Return the result of all answers, the present and the new ones; this result stays unchanged.
 
-        Leaves this result as it is. All answers are prepared and weighed again, so it takes about as long as
-        `discover`, but for reading the old ones from their files.
+        It is computed from scratch. That takes as long as `discover`, except that the present answers are not read
+        from their files again.
 
         Parameters
         ----------
         more
-            New answers, in any form that `discover` takes. They are read with the columns, options and domain of the
-            first ones, and must fit in memory. They may be about new or old tasks, by new or old workers, and name new
-            classes. A worker who answers a task again is dealt with by ``duplicates``, as `read` has it.
+            New answers, in any form that `discover` takes. They are read with the columns, options and label type of
+            the present ones, and must fit in memory. They may name new tasks, workers and classes. If a worker answers
+            a task again, the option ``duplicates`` of `read` applies.
         gold
-            Further truths that are known; those given before stay known, unless a new one takes their place.
+            Further gold labels. They replace earlier gold labels of the same tasks.
 
         >>> import allalike
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")])
@@ -308,11 +306,11 @@ class Result(Framed[Frame]):
         return extend(self, more, gold)
 
     def next_tasks(self, n: int = 10) -> Frame:
-        """Return the tasks that one more answer helps most: task, confidence, answers, gain.
+        """Return the tasks that benefit most from one more answer: task, confidence, answers, gain.
 
-        The least certain come first. The gain is by how much an answer of a typical worker is expected to raise the
-        probability that the label is right; only auto on classes knows it. Tasks whose truth is known are left out. Ask
-        a few per cent of the tasks at a time, `update` the result with the answers, and ask for the next ones.
+        The least certain tasks come first; tasks with gold labels are excluded. The gain is the expected increase of
+        the probability that the label is correct, with an answer by a typical worker. Only auto estimates it, for
+        classes. Collect answers to a few per cent of the tasks, `update` the result, and repeat.
 
         Parameters
         ----------
@@ -332,11 +330,11 @@ class Result(Framed[Frame]):
         return self._to_frame(next_columns(piece, self.weighing))
 
     def explain(self, *, task: Any = None, worker: Any = None) -> TaskExplanation | WorkerExplanation:
-        """Explain why a task has its label, or what a worker is like.
+        """Explain the label of a task, or describe a worker.
 
-        Of a task: all answers with their weights, the margin, and whose change would change the label. Of a worker: the
-        nearest and farthest colleagues, the strongest disagreements, what is unusual with its evidence, and what the
-        labels would be without this worker.
+        For a task: all answers with their weights, the margin, and the answers that decide the label. For a worker:
+        the most and least similar workers, the strongest disagreements, unusual findings with their evidence, and the
+        labels without this worker.
 
         >>> import allalike
         >>> rows = [("ada", 7, "x"), ("bob", 7, "x"), ("eve", 7, "y"), ("eve", 8, "x")]
@@ -352,9 +350,7 @@ class Result(Framed[Frame]):
         from allalike.result.explain import explain_task, explain_worker
 
         if (task is None) == (worker is None):
-            raise OptionError(
-                "explain needs the id of a task or of a worker: explain(task=...) or explain(worker=...)."
-            )
+            raise OptionError("explain needs a task or a worker. Call explain(task=...) or explain(worker=...).")
         if task is not None:
             return explain_task(self.run, self.weighing, self.found, task)
         return explain_worker(self.run, self.weighing, self.found, self.method, worker)
@@ -369,7 +365,7 @@ class Result(Framed[Frame]):
         max_per_worker: int | None = None,
         min_gain: float = 0.0,
     ) -> AnswerPlan:
-        """Return whom to ask about which task with some money, what it brings, and whether to stop.
+        """Return a plan of further answers within a budget, their expected gain, and whether to stop.
 
         Answers are planned one after the other, each with the largest expected gain per unit of money. Workers are
         not asked about tasks that they or their copy group have answered, and uninformative workers are not asked. A
@@ -381,16 +377,16 @@ class Result(Framed[Frame]):
         budget
             Budget, in the unit of the prices.
         price
-            The price of an answer, by default 1. With ``prices``, that of the workers whom these do not name.
+            Price per answer (default: 1). With ``prices``, it applies to workers without a price of their own.
         prices
-            Price of an answer: a mapping from workers to prices, a table with worker and price, or its path. Only
-            those with a price are asked, unless ``price`` is given; ``anyone`` is somebody new.
+            Price per answer: a mapping from workers to prices, a table with worker and price, or its path. Only
+            workers with a price are asked, unless ``price`` is given. ``anyone`` is a new worker.
         batch
-            Number of answers to ask for now, before the next update; by default all that can be paid.
+            Number of answers to collect before the next update (default: all that the budget pays for).
         max_per_worker
-            Maximum number of answers per worker in a batch; by default twice an equal share.
+            Maximum number of answers per worker in a batch (default: twice an equal share).
         min_gain
-            Minimum number of errors that a unit of money must save.
+            Minimum number of errors that a unit of money must prevent.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=2)", workers=9, tasks=60, seed=1)
@@ -405,11 +401,11 @@ class Result(Framed[Frame]):
         return make_plan(self, budget, price=price, prices=prices, **limits)
 
     def learning_curve(self) -> Frame:
-        """Return how often truths are expected to be right with fewer answers: answers_per_task, expected_accuracy.
+        """Return the expected accuracy of labels with fewer answers: answers_per_task, expected_accuracy.
 
-        For each number, so many answers per task are drawn, ten times, from about 20,000 answers, and the mean
-        confidence is taken. What is known about workers comes from all answers; with few answers per task the
-        accuracy would really be a little lower.
+        For each number of answers per task, ten random subsets of about 20,000 answers are sampled. The expected
+        accuracy is their mean confidence. Worker statistics come from all answers, so the figures for few answers per
+        task are slightly too high.
 
         >>> import allalike
         >>> crowd = allalike.simulate("one-coin(classes=3)", workers=7, tasks=200, seed=1)
@@ -421,7 +417,7 @@ class Result(Framed[Frame]):
         if known is None or (expect := known.expect) is None:
             method = self.facts.method.name
             raise UnsupportedError(
-                f"{method} does not say how probably these truths are right. auto does, for classes."
+                f"{method} does not estimate the accuracy of these labels. The method auto does so for classes."
             )
         sample = sample_tasks(self.run, _CURVE_ANSWERS, with_gold=False)
         numbers = range(1, int(np.median(np.concatenate([block.sizes for block in sample.blocks]))) + 1)
@@ -441,9 +437,9 @@ class Result(Framed[Frame]):
         probabilities: bool = False,
         answers: bool = True,
     ) -> list[Path]:
-        """Write the tables, the summary, and what `allalike.load` needs into a folder, atomically; return the paths.
+        """Write the tables, the summary and the data for `allalike.load` into a folder atomically; return the paths.
 
-        The files of an earlier result, which its summary lists, are replaced; other files stay.
+        Files of an earlier result that its summary lists are replaced. Other files stay.
 
         Parameters
         ----------
@@ -452,17 +448,17 @@ class Result(Framed[Frame]):
         format
             Format of the tables: ``csv`` or ``parquet``.
         to
-            Tools for which the labels are also written, such as ``label-studio``.
+            Tools to which the labels are exported, such as ``label-studio``.
         overwrite
             Whether to replace files that allalike did not write.
         report
             Whether to write ``report.html``.
         safe_csv
-            Whether to put an apostrophe before texts that a spreadsheet takes for formulas.
+            Whether to put an apostrophe before texts that a spreadsheet would interpret as formulas.
         probabilities
             Whether to write the probability of each class.
         answers
-            Whether to keep the answers, which `allalike.load` and `allalike.update` need.
+            Whether to save the answers, which `allalike.load` and `allalike.update` need.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -476,12 +472,11 @@ class Result(Framed[Frame]):
     def save_block_list(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> list[Any]:
         """Write the ids of workers to exclude into a file, one per line, and return them.
 
-        These are the workers with the flag ``block``; ``workers.csv`` has the reasons. An earlier list of workers is
-        replaced.
+        These workers have the flag ``block``; ``workers.csv`` has the reasons. An earlier list of workers is replaced.
 
         >>> import allalike, tempfile
-        >>> said = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
-        >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+        >>> crowd = {"ada": "xyzxyzxyzx", "bob": "xyzxyzxyzz", "eve": "zzzzzzzzzz"}
+        >>> rows = [(worker, task, label) for worker, labels in crowd.items() for task, label in enumerate(labels)]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
         ['eve']
@@ -494,17 +489,17 @@ class Result(Framed[Frame]):
         return blocked
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
-        """Write a page on which a person sees it: what to do next, workers, a map of them, tasks, agreement, settings.
+        """Write an HTML report: next steps, workers and their map, tasks, agreement and settings.
 
-        It is one file that opens in any browser and asks no network, of less than 2 MB however many answers there are:
-        of large ones it shows sums and the most important rows, and says so.
+        The report is one file of less than 2 MB that opens in any browser without network access. For large results it
+        shows totals and the most important rows, and lists the omissions.
 
         Parameters
         ----------
         path
-            Path of the page. An earlier report is replaced.
+            Path of the report. An earlier report is replaced.
         overwrite
-            Whether a file may be replaced that allalike did not write.
+            Whether to replace a file that allalike did not write.
 
         >>> import allalike, tempfile
         >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -516,13 +511,13 @@ class Result(Framed[Frame]):
 
     @property
     def plot(self) -> Plots:
-        """Charts of the report as SVG pictures: `workers`, `map`, `confidence`, `errors` and `gold`."""
+        """Charts of the report as SVG: `workers`, `map`, `confidence`, `errors` and `gold`."""
         from allalike.report.plot import Plots
 
         return Plots(self._material())
 
     def _material(self) -> Material:
-        """Return what a report is made of."""
+        """Return the material of a report."""
         from allalike.report.material import Material
 
         return Material(self)

@@ -1,9 +1,9 @@
-"""Saved results: the answers, and the call that made the result, from which it is computed again.
+"""Saved results: the cleaned answers, and the call that computes the result again.
 
-The folder ``details/state`` has the answers as they were read and cleaned, the gold labels and the worker
-history as Parquet files, and ``call.json``: label type, method, settings, and how answers are read. A folder may come
-from a stranger. So its files must be regular files in the folder itself, ``call.json`` is validated by its type before
-any of it is used, and nothing in it is executed, or opened as a path or an address.
+The folder ``details/state`` contains the cleaned answers, the gold labels and the worker history as Parquet files, and
+``call.json`` with the label type, the method, the settings and the reading options. A folder may come from an
+untrusted source. Therefore its files must be regular files in the folder itself. ``call.json`` is validated before use,
+and nothing in it is executed, or opened as a path or an address.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ SUMMARY = "summary.json"
 FORMAT = 4
 _INDEX = "call.json"
 _ROLES = ("worker", "task", "label")
-_PACKED = 10  # answers take so many times as many bytes as text, about
+_PACKED = 10  # approximate ratio of the size as text to the size as Parquet
 _NO_COUNTS = {"answers": 0, "workers": 0, "tasks": 0}
-_NEVER_KEPT = ("query", "table")  # they name what to read; a stranger's query is not run
+_NEVER_KEPT = ("query", "table")  # an untrusted query is not run
 
 
 class _ReadOptions(Section, kw_only=True, forbid_unknown_fields=True):
-    """How answers are read."""
+    """Reading options."""
 
     columns: dict[str, str] = {}
     wide: str | None = None
@@ -86,7 +86,7 @@ class _ReadOptions(Section, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Recognised(Section):
-    """What was recognised in the first answers, and how many gold labels there are."""
+    """Inferred options of the first answers, and counts of gold labels."""
 
     guessed: dict[str, str | dict[str, str]] = {}
     gold: dict[str, int] = {}
@@ -100,7 +100,7 @@ class _Method(Section):
 
 
 class _Settings(Section, forbid_unknown_fields=True, omit_defaults=True):
-    """How labels are estimated."""
+    """Settings of the estimation."""
 
     seed: int
     ties: str
@@ -108,7 +108,7 @@ class _Settings(Section, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class SavedAs(Section):
-    """How a result is saved: the format of its tables, and what is beside them."""
+    """Options of `Result.save`: the format of the tables, and further files."""
 
     format: str = "csv"
     to: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ class SavedAs(Section):
 
 
 class _KeptCall(Section, kw_only=True):
-    """The call that made a result."""
+    """Call that made a result, as saved in ``call.json``."""
 
     format: int
     answers: tuple[int, int, int]
@@ -138,10 +138,10 @@ class _KeptCall(Section, kw_only=True):
 
 @dataclass(frozen=True)
 class Call:
-    """The call that made a result: what `update` and `load` need to repeat it with the same or more answers.
+    """Call that made a result; `update` and `load` repeat it with the same or more answers.
 
-    Settings are seed, ties and min_confidence as in the summary; ``generations`` are the times when results were saved,
-    with the numbers of answers, workers, tasks and changed labels.
+    Settings are seed, ties and min_confidence as in the summary. ``generations`` has the dates of saved results, with
+    the numbers of answers, workers, tasks and changed labels.
     """
 
     run: Run
@@ -167,19 +167,19 @@ class Call:
 
 
 def check_own_file(path: Path) -> None:
-    """Refuse a link, a pipe, a device or a folder in the place of a file of a saved result."""
+    """Raise an error for a link, pipe, device or folder in place of a file of a saved result."""
     folder = path.parents[2] if path.parent.name == Path(STATE).name else path.parent
     if is_link(path):
         raise InputError(
-            f"{path} is a link, and a saved result must be made of its own files, so that it leads to no others. Name a"
-            f" copy of it that is made with: {shlex.join(['cp', '-rL', str(folder), 'copy'])}"
+            f"{path} is a link, but a saved result must consist of regular files. Make a copy without links and load"
+            f" that: {shlex.join(['cp', '-rL', str(folder), 'copy'])}"
         )
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a regular file, as all files of a saved result are. {_propose_save(folder)}")
+        raise InputError(f"{path} is not a regular file, but a saved result needs one. {_propose_save(folder)}")
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Read the summary of a saved result; a missing one is an `OSError`, a wrong one a `ValueError` or `TypeError`."""
+    """Read the summary of a saved result; raise `OSError` if missing, `ValueError` or `TypeError` if invalid."""
     check_own_file(folder / SUMMARY)
     summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
     if not isinstance(summary, dict):
@@ -188,9 +188,9 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 
 def check_complete(folder: Path) -> None:
-    """Refuse a result that was saved in part only, because the process was killed, or of which files are missing.
+    """Raise an error for an incomplete result: the process was interrupted while saving, or files are missing.
 
-    The summary is saved last. The files that it lists are compared by their names, and none is looked for elsewhere.
+    The summary is saved last. The names that it lists are compared with the files in the folder, and nowhere else.
     """
     if os.path.lexists(folder / UNFINISHED):
         raise InputError(
@@ -202,7 +202,7 @@ def check_complete(folder: Path) -> None:
         except (OSError, ValueError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{folder / SUMMARY} is not the summary of a result. {_propose_save(folder)}") from None
+            raise InputError(f"{folder / SUMMARY} is not a valid summary. {_propose_save(folder)}") from None
         there = {f"{STATE}/{path.name}" for path in (folder / STATE).glob("*")}
         kept = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
         missing = next((name for name in kept if name.startswith(f"{STATE}/") and name not in there), None)
@@ -218,7 +218,7 @@ def _propose_save(folder: Path) -> str:
 
 
 def find_digest(folder: Path) -> str:
-    """Return a hash of the saved call, which shows whether the result was replaced; empty if there is none."""
+    """Return a hash of the saved call, which changes with the result; empty if there is none."""
     path = folder / STATE / _INDEX
     check_own_file(path)
     return sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
@@ -228,20 +228,20 @@ def find_digest(folder: Path) -> str:
 
 
 def find_date() -> str:
-    """Return the time in UTC as ISO 8601, or that of SOURCE_DATE_EPOCH, if it is set."""
+    """Return the time in UTC as ISO 8601, from SOURCE_DATE_EPOCH if it is set."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: SavedAs | None) -> None:
-    """Write answers and call into a folder, with how the result was ``saved``."""
+    """Write answers and call into a folder, with the options of `Result.save`."""
     run, method, gold_map = call.run, call.method, call.gold_map
     if METHODS.get(method.name) is not type(method):
-        raise UnwritableError(f"{method.name} is a method of the user's own")
+        raise UnwritableError(f"{method.name} is a user-defined method")
     options = {each.name: getattr(method, each.name) for each in fields(method)}
     if any(hasattr(value, "items") for value in options.values()):
-        raise UnwritableError(f"{method.name} has an option that is a mapping")
+        raise UnwritableError(f"an option of {method.name} is a mapping")
     if gold_map is not None and not is_written(gold_map):
         gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
     kept = {
@@ -281,7 +281,7 @@ def _digest(kept: Mapping[str, Any]) -> str:
 
 
 def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Yield answers; labels of removed duplicates come last, as duplicates, so that they stay in the vocabulary."""
+    """Yield answers; labels of removed duplicates come last, as duplicates, to keep them in the vocabulary."""
     unseen = np.ones(run.encoding.n_labels, np.bool_)
     for answers in list_answers(run):
         yield answer_columns(answers)
@@ -294,12 +294,12 @@ def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def write_scan(how: Scan) -> dict[str, Any]:
-    """Return how answers are read, as JSON: unusual options only, and label maps written out."""
+    """Return the reading options as JSON: only those that differ from the defaults, and label maps as pairs."""
     held = vars(how)
     names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
     read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
-    meant = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
-    return {**read, **({"label_map": meant} if meant else {})}
+    pairs = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
+    return {**read, **({"label_map": pairs} if pairs else {})}
 
 
 def _list(value: Any) -> Any:
@@ -307,10 +307,10 @@ def _list(value: Any) -> Any:
 
 
 def write_domain(domain: Domain) -> dict[str, Any]:
-    """Return a domain as JSON: its name, and the options that are not the usual ones."""
+    """Return a label type as JSON: its name, and the options that differ from the defaults."""
     own = DOMAINS.get(domain.name)
     if own is not type(domain) or domain.name == "custom":
-        raise UnwritableError(f"label type {domain.name} has a distance or rule of the user's own")
+        raise UnwritableError(f"label type {domain.name} has a user-defined distance or rule")
     usual, names = own(), [field.name for field in fields(domain) if field.init]
     options = {name: getattr(domain, name) for name in names if getattr(domain, name) != getattr(usual, name)}
     parts = [[name, kind and write_domain(kind)] for name, kind in (domain.record.fields if domain.record else ())]
@@ -322,17 +322,17 @@ def write_domain(domain: Domain) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredAnswers(Scan):
-    """Answers in the files of a saved result, one file after the other, of a known label type."""
+    """Answers in the files of a saved result, with a known label type."""
 
     stored: tuple[Path, ...] = ()
 
     @property
     def size(self) -> int:
-        """About how many bytes they would have as text."""
+        """Approximate size as text, in bytes."""
         return sum(path.stat().st_size for path in self.stored) * _PACKED
 
     def stream(self) -> Stream:
-        """Read them batch after batch."""
+        """Return the answers as a stream of batches."""
         return Stream(
             batches=partial(read_columns, self.stored, _ROLES),
             guess=self.guess,
@@ -343,7 +343,7 @@ class StoredAnswers(Scan):
         )
 
     def read(self) -> Answers:
-        """Read all of them into memory."""
+        """Read all answers into memory."""
         assert self.domain is not None
         worker, task, label = _read_whole(self.stored, _ROLES)
         return Answers.of_columns(worker, task, label, self.domain, duplicates=self.kept_duplicates)
@@ -357,7 +357,7 @@ def _read_whole(paths: Sequence[Path], names: Sequence[str]) -> list[Column]:
 
 @dataclass(frozen=True)
 class SavedCall:
-    """A saved result: the call that made it, validated, and the answers, gold labels and history beside it."""
+    """Saved result: the validated call, the answers, the gold labels and the worker history."""
 
     folder: Path
     kept: _KeptCall
@@ -369,7 +369,7 @@ class SavedCall:
     digest: str
 
     def call(self, run: Run, engine: Engine) -> Call:
-        """Return the call, with the answers on an engine."""
+        """Return the call with the answers on an engine."""
         settings, gold_map = {"engine": engine.name, **msgspec.to_builtins(self.kept.settings)}, self.kept.gold_map
         more = (
             self.gold,
@@ -381,7 +381,7 @@ class SavedCall:
 
 
 def read_call(folder: Path) -> SavedCall:
-    """Read the call that made a saved result, or say why the result cannot be loaded.
+    """Read the call that made a saved result; raise an error if the result cannot be loaded.
 
     >>> from pathlib import Path
     >>> read_call(Path("nowhere"))
@@ -404,8 +404,8 @@ def read_call(folder: Path) -> SavedCall:
     except AllalikeError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise InputError(f"{place / _INDEX} is damaged, or was changed. {_propose_save(folder)}") from error
-    raise InputError(f"{place / _INDEX} was changed, or saved by another version of allalike. {_propose_save(folder)}")
+        raise InputError(f"{place / _INDEX} is damaged or was edited. {_propose_save(folder)}") from error
+    raise InputError(f"{place / _INDEX} was edited or saved by another allalike version. {_propose_save(folder)}")
 
 
 def _refuse(folder: Path) -> AllalikeError:
@@ -415,8 +415,8 @@ def _refuse(folder: Path) -> AllalikeError:
     except (OSError, AttributeError):
         return InputError(f"There is no result in {folder}. Name a folder that 'allalike discover' wrote.")
     return UnsupportedError(
-        f"The result in {folder} was saved without its answers ({why}), and cannot be loaded. Run 'allalike"
-        f" {'jury' if 'panel' in summary else 'discover'}' again."
+        f"The result in {folder} was saved without its answers ({why}), so it cannot be loaded. Run"
+        f" 'allalike {'jury' if 'panel' in summary else 'discover'}' again."
     )
 
 
@@ -429,8 +429,7 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
         guessed = _Recognised.from_dict(kept.notes).guessed
     except msgspec.ValidationError as error:
         raise InputError(
-            f"{place / _INDEX} is not what allalike saves: {error}. Nothing that it names is opened."
-            f" {_propose_save(place.parents[1])}"
+            f"{place / _INDEX} is invalid: {error}. It was not used. {_propose_save(place.parents[1])}"
         ) from None
     if kept.gold_map == () or (isinstance(kept.gold_map, str) and not is_written(kept.gold_map)):
         raise ValueError("a gold map that names a file")
@@ -465,7 +464,7 @@ def _as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_domain(written: Mapping[str, Any]) -> Domain:
-    """Return the domain that was written."""
+    """Return a label type from its JSON."""
     options = _as_tuples(written)
     name = options.pop("name")
     if "fields" in options:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from allalike.result.writers import Writer
 
 _MAX_NEXT = 100_000  # tasks in the table of tasks to ask about next
-_UNKEPT = "that was asked for"  # why the answers are not kept
+_UNKEPT = "as requested"  # the reason for not saving the answers
 _NO_REPORT = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -81,16 +81,16 @@ def save_result(
     unchanged: str | None = None,
     material: Callable[[], Material] | None = None,
 ) -> list[Path]:
-    """Write a result as `Result.save` does, with further tables, by name, and with notes in the summary.
+    """Write a result for `Result.save`, with further tables by name and further notes in the summary.
 
-    A table of truths among them replaces that of the result. If the digest of an ``unchanged`` result is given, no
-    other result is replaced. A panel gives the ``material`` of its report.
+    A further table of labels replaces the table of the result. With the digest of an ``unchanged`` result, no other
+    result is replaced. A panel passes the ``material`` of its report.
     """
     run, encoding = result.run, result.run.encoding
     output = result_output(folder, inputs=result.inputs, overwrite=overwrite, unchanged=unchanged)
     place = partial(place_table, file_format=check_choice(how.format, FORMATS, "format"))
     if how.safe_csv and how.format != "csv":
-        raise OptionError(f"safe_csv is for tables of text, and format is {how.format!r}. Leave one of them out.")
+        raise OptionError(f"safe_csv works with CSV only, but format is {how.format!r}. Remove one of the two options.")
     posteriors = result._need_posteriors() if how.probabilities else None
     writers = find_writers(how.to).values()
     for writer in writers:
@@ -137,7 +137,7 @@ def save_result(
 
 
 def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Values | Array]]:
-    """Return the tables beside those of labels and workers by name; empty ones are not written."""
+    """Return further tables by name, without empty ones."""
     tables: dict[str, Mapping[str, Values | Array]] = {
         "groups": group_columns(result.run, result.weighing),
         "next_tasks": next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), result.weighing),
@@ -149,7 +149,7 @@ def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Va
 
 
 def _list_large(result: Result[Any], posteriors: TaskTable | None) -> dict[str, tuple[TaskTable, _Rows]]:
-    """Return the tables that are written piece by piece, each with the function that makes its rows."""
+    """Return the tables that are written piece by piece, and the function that makes their rows."""
     large: dict[str, tuple[TaskTable, _Rows]] = {"truth": (result.found, partial(truth_table, fit=result.weighing))}
     if result.run.encoding.things is not None:
         large["objects"] = (result.found, object_table)
@@ -157,9 +157,9 @@ def _list_large(result: Result[Any], posteriors: TaskTable | None) -> dict[str, 
 
 
 def _write_state(folder: Path, call: Call | None, summary: Mapping[str, Any], how: SavedAs | None) -> str:
-    """Write what the result can be loaded from; return why that is not possible, or an empty text."""
+    """Write the data for `load`; return the reason if that is impossible, and otherwise an empty text."""
     if call is None:
-        return "its numbers were moved"
+        return "its numbers were shifted"
     try:
         write_call(folder, call, summary, how)
     except UnwritableError as error:
@@ -169,7 +169,7 @@ def _write_state(folder: Path, call: Call | None, summary: Mapping[str, Any], ho
 
 
 def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
-    """Return what writers for other tools need."""
+    """Return the findings for writers of other tools' formats."""
     run = result.run
     listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
     read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
@@ -186,7 +186,7 @@ def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *
 
 
 def _finish(rows: Callable[[Any], pa.Table], safe_csv: bool, part: Any) -> pa.Table:  # for partial
-    """Return a part as a table as it is to be written; made of functions that other machines know, too."""
+    """Return a part as a table ready for writing; all functions are importable on other machines."""
     table = rows(part)
     return guard_table(table) if safe_csv else table
 
@@ -198,19 +198,19 @@ def _gather(result: Result[Any], notes: Mapping[str, Any]) -> Material:
 
 
 def _write_page_or_note(material: Callable[[], Material], path: Path) -> None:
-    """Write a report; if memory does not suffice, write a page that says so, because the tables must not be lost."""
+    """Write a report, or a page with an explanation if memory is exhausted, so that the tables are not lost."""
     from allalike.report.page import render
 
     try:
         path.write_text(render(material()), encoding="utf-8")
     except MemoryError:
-        missing = "The report is missing: there was not enough memory to write it. The tables beside it are whole."
+        missing = "The report could not be written: not enough memory. The tables in the same folder are complete."
         warnings.warn(missing, ReportWarning, stacklevel=4)
         path.write_text(_NO_REPORT.format(missing), encoding="utf-8")
 
 
 def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tuple[Path, ...], overwrite: bool) -> Path:
-    """Write a report atomically; it replaces an earlier report, and other files only if it may overwrite."""
+    """Write a report atomically; it replaces an earlier report, and other files only with ``overwrite``."""
     from allalike.report.page import render
 
     target = Path(path)
@@ -219,7 +219,7 @@ def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tupl
     return target
 
 
-# Paths of results and tables, and the earlier files that may be replaced.
+# Paths of results and tables, and earlier files that may be replaced.
 
 REPORT = "report.html"
 DETAILS = "details"
@@ -232,24 +232,24 @@ _COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def place_table(name: str, file_format: str) -> str:
-    """Return the path of a table in the folder of a result: all but the main ones are in ``details``."""
+    """Return the path of a table in the folder of a result; all tables except the main ones are in ``details``."""
     return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name}.{file_format}"
 
 
 def result_names(file_format: str) -> list[str]:
-    """Name the files that a result or a panel may have; those of masks, and for other tools, are further ones."""
+    """List the possible files of a result or a panel, except those of masks and for other tools."""
     names = [place_table(name, file_format) for name in (*_MAIN, *_FURTHER, *_OF_PANELS)]
     return [*names, f"{DETAILS}/workers.{file_format}", SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
-    """Return the writers of these names, which may have options in brackets, each once."""
+    """Return the writers with these names, which may have options in brackets, without duplicates."""
     found = [make(name, WRITERS, "writer") for name in names]
     return {writer.name: writer for writer in found}
 
 
 def written_names(writers: Iterable[Writer]) -> list[str]:
-    """Name the files that writers may write, as far as their names are known beforehand."""
+    """List the files that writers may write, as far as the names are known in advance."""
     return [f"{writer.name}/{file}" for writer in writers for file in writer.files if "*" not in file]
 
 
@@ -260,17 +260,17 @@ def result_output(
     overwrite: bool = False,
     unchanged: str | None = None,
 ) -> Output:
-    """Return where a result is written: a folder, in which an earlier result may be replaced.
+    """Return the output folder of a result; an earlier result in it may be replaced.
 
-    That must be the one whose digest is given, if one is.
+    With the digest of an ``unchanged`` result, no other result may be replaced.
 
     >>> result_output("").check([])
     Traceback (most recent call last):
-    allalike.errors.OutputError: The output is ''. Name a folder, such as allalike-out, or . for this one.
+    allalike.errors.OutputError: The output folder is ''. Name a folder, such as allalike-out, or . for the current one.
     """
     name = os.fspath(folder)
     if not name:
-        raise OutputError("The output is ''. Name a folder, such as allalike-out, or . for this one.")
+        raise OutputError("The output folder is ''. Name a folder, such as allalike-out, or . for the current one.")
     name = local_name(name) if name.startswith("file:") else name
     if (address := find_address(name)) is not None:
         kind, remedy = "an address", "copy it there"
@@ -291,12 +291,12 @@ def result_output(
 
 
 def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
-    """List the files of a result that its summary names and that a result may have.
+    """List the possible files of a result that its summary names.
 
-    The digest of an ``unchanged`` result must be that of the one in the folder.
+    The digest of the result in the folder must be equal to that of an ``unchanged`` result.
     """
     if unchanged is not None and find_digest(folder) != unchanged:
-        raise OutputError(f"The result in {folder} was replaced meanwhile, so nothing is written. Update it once more.")
+        raise OutputError(f"Another process replaced the result in {folder}, so nothing was written. Update it again.")
     with suppress(OSError, ValueError, TypeError, KeyError, InputError):
         summary = read_summary(folder)
         listed = summary["files"] if "allalike" in summary["versions"] else []
@@ -305,7 +305,7 @@ def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
 
 
 def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> bool:
-    """Return whether the summary of a saved result names a path among its inputs, as text; nothing there is opened."""
+    """Return whether the summary of a saved result lists a path among its inputs; the inputs are not opened."""
     with suppress(OSError, ValueError, TypeError, KeyError, InputError):
         listed = read_summary(Path(folder))["inputs"]
         return not {os.fspath(path), str(Path(path).absolute()), os.path.realpath(path)}.isdisjoint(listed)
@@ -313,7 +313,7 @@ def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
 
 
 def _is_own(path: PurePosixPath) -> bool:
-    """Tell whether a result may have such a file.
+    """Return whether a path may belong to a result.
 
     >>> names = ["details/groups.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "doccano/import.jsonl"]
     >>> [_is_own(PurePosixPath(name)) for name in names]
@@ -337,7 +337,7 @@ def _is_own(path: PurePosixPath) -> bool:
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Return where the table of a comparison or a plan is written; it may replace such a table."""
+    """Return the output file of a comparison or a plan, which may replace an earlier one."""
 
     def is_own(start: str) -> bool:
         head = set(start.partition("\n")[0].strip().split(","))
@@ -354,10 +354,10 @@ def write_table(
     overwrite: bool = False,
     safe_csv: bool = False,
 ) -> Path:
-    """Write a table as CSV, whole or not at all, and return its path.
+    """Write a table as CSV atomically and return its path.
 
-    An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never. If the
-    table must be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
+    An earlier table of a comparison or a plan is replaced, another file only with ``overwrite``, and an input never.
+    ``safe_csv`` puts an apostrophe before texts that a spreadsheet would interpret as formulas.
     """
     target = Path(path)
     with table_output(path, inputs=inputs, overwrite=overwrite).staged([target.name]) as stage:
@@ -368,7 +368,7 @@ def write_table(
 
 
 def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Say where a report is written: into a file, which may take the place of a report."""
+    """Return the output file of a report, which may replace an earlier report."""
     mark = 'name="generator" content="allalike'
     return _file_output(path, "report.html", lambda start: mark in start, inputs, overwrite=overwrite)
 
@@ -376,10 +376,10 @@ def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), 
 def list_output(
     path: str | os.PathLike[str], ids: Iterable[object], *, inputs: tuple[Path, ...] = (), overwrite: bool = False
 ) -> Output:
-    """Say where ids are written, one a line: into a file, which may take the place of one that lists nothing else."""
+    """Return the output file of a list of ids, one per line, which may replace a list of the same ids."""
     known = set(map(str, ids))
     if odd := next((each for each in known if len(each.splitlines()) > 1), None):
-        raise OutputError(f"The id {odd!r} has several lines, and a list has one for each id.")
+        raise OutputError(f"The id {odd!r} contains a line break, but the list has one id per line. Rename the worker.")
 
     def is_own(start: str) -> bool:
         *whole, rest = start.split("\n")
@@ -396,14 +396,14 @@ def _file_output(
     *,
     overwrite: bool,
 ) -> Output:
-    """Say where one file is written; what it begins with tells whether it may take another's place."""
+    """Return the output for one file; ``is_own`` decides from the start of an existing file whether to replace it."""
     target, what = Path(path), example.partition(".")[0]
     if not os.fspath(path):
         raise OutputError(f"The path of the {what} is ''. Name a file, such as {example}.")
     if (address := find_address(path)) is not None:
-        raise OutputError(f"The {what} cannot be written to {address}: it is no file. Name one of this machine.")
+        raise OutputError(f"The {what} cannot be written to {address}, which is not a local file. Name a local file.")
     if target.is_dir():
-        raise OutputError(f"The {what} cannot be written to {os.fspath(path)}: it is a folder, not a file.")
+        raise OutputError(f"The {what} cannot be written to {os.fspath(path)}, which is a folder. Name a file in it.")
     return Output(
         folder=target.parent,
         find_own=lambda folder: [target.name] if is_own(_read_start(folder / target.name)) else [],
@@ -414,8 +414,8 @@ def _file_output(
 
 
 def _read_start(path: Path) -> str:
-    """Return how a file begins, or nothing if it is none, or no text."""
-    if not path.is_file():  # to open a pipe is to wait for whoever writes to it
+    """Return the start of a text file, and an empty text for anything else."""
+    if not path.is_file():  # opening a pipe would block
         return ""
     try:
         with path.open(encoding="utf-8") as file:

@@ -1,7 +1,4 @@
-"""Summaries: what a result says of itself, in counts, settings and errors, and of its workers.
-
-These are groups who copy or are only alike, and workers whose answers say nothing, or who are clearly worse.
-"""
+"""Labels of all tasks, and the facts of a summary: counts, settings, confidence, screening and error on gold labels."""
 
 from __future__ import annotations
 
@@ -30,17 +27,14 @@ if TYPE_CHECKING:
     from allalike.methods.fit import CopyGroup, Decide
 
 
-# Deciding: the truths of all tasks, by the weights of a method, and beside them those without weights.
-
-
-_MIN_ANSWERS = 3  # of a worker to tasks whose truth is known
+_MIN_ANSWERS = 3  # to gold tasks, per worker
 _MIN_WORKERS = 5
-_EQUAL = 1e-9  # relative, below which two distances are the same
+_EQUAL = 1e-9  # relative tolerance for equal distances
 _NORMAL = 1.959964  # 95 % of a normal distribution
 
 
 def with_quorum(run: Run, fit: Fit) -> Fit:
-    """Return the fit with the quorum that fits its weights, where truths need one."""
+    """Return the fit with a quorum chosen for its weights, if the aggregation rule needs one."""
     if fit.decide:
         return fit
     kernels, choices = run.choose_quorum(fit.weight)
@@ -59,15 +53,13 @@ def find_truths(
     min_confidence: float | None = None,
     conclude: Callable[[Block, dict[str, Array]], dict[str, Array]] | None = None,
 ) -> TaskTable:
-    """Find the truths of all tasks as the method decides them, and beside them those without weights if asked for.
+    """Estimate the label of each task with the method's weights, and on request also without weights.
 
-    If gold is kept, the truths that are known stand in the place of those found.
-    ``changed`` marks labels that differ because of the weights, ``tied`` those where a tie was broken, with weights or
-    without, and ``drawn`` those where weights did not break it.
-    Where truths are known, ``gold`` is how far the one found is from it, and NaN for all other tasks. Numbers have
-    limits, ``low`` and ``high``, if the variances of workers are known. If truths must have some confidence,
-    ``abstained`` tells which have less, and these count neither as changed nor as errors. ``conclude`` may add to what
-    was found, or withhold more.
+    With ``keep_gold``, gold labels replace the estimates. ``changed`` marks labels that differ because of the weights,
+    ``tied`` those where a tie was broken with or without weights, and ``drawn`` those where weights did not break it.
+    ``gold`` is the distance to the gold label, NaN without one. Numbers have the interval ``low`` to ``high`` if the
+    variances of workers are known. ``abstained`` marks labels below the minimum confidence; these count neither as
+    changed nor as errors. ``conclude`` may add columns or withhold more labels.
     """
     equal = run.choose_quorum(np.ones(len(run.workers)))[0] if unweighted else run.kernels
     kernel = partial(
@@ -85,7 +77,7 @@ def find_truths(
 
 
 def find_posteriors(run: Run, fit: Fit) -> TaskTable:
-    """Find how probable each class is, per task."""
+    """Return the probability of each class per task."""
     assert fit.probabilities is not None
     return run.find(fit.probabilities, *fit.arguments)
 
@@ -121,7 +113,7 @@ def _decide(
 
 
 def _compare(block: Block, found: dict[str, Array], equal: dict[str, Array], kernels: Kernels) -> dict[str, Array]:
-    """Tell which labels differ from the unweighted ones because of weights, and which because a tie was broken."""
+    """Mark labels that differ from the unweighted ones because of the weights, and labels with a broken tie."""
     label, plain = found["label"], equal["label"]
     changed = np.array(kernels.differs(label, plain, kernels.scatter(block)))
     tasks = np.flatnonzero(changed & equal["tied"])
@@ -132,7 +124,7 @@ def _compare(block: Block, found: dict[str, Array], equal: dict[str, Array], ker
 
 
 def _as_close(block: Block, tasks: Array, label: Array, plain: Array, kernels: Kernels) -> Array:
-    """Tell for which tasks a label is as close to the answers, each counted the same, as the unweighted one is."""
+    """Return whether each label is as close to the equally weighted answers as the unweighted label."""
     place = np.full(block.n_tasks, -1)
     place[tasks] = np.arange(len(tasks))
     rows = np.flatnonzero(place[block.task] >= 0)
@@ -145,7 +137,7 @@ def _as_close(block: Block, tasks: Array, label: Array, plain: Array, kernels: K
 
 
 def withhold(found: dict[str, Array], unsure: Array) -> dict[str, Array]:
-    """Abstain from some truths, which count neither as changed nor as errors."""
+    """Mark labels as abstained; they count neither as changed nor as errors."""
     errors = {name: np.where(unsure, np.nan, column) for name, column in found.items() if name.endswith("gold")}
     changed = {"changed": found["changed"] & ~unsure} if "changed" in found else {}
     return {**found, **errors, **changed, "abstained": unsure}
@@ -159,9 +151,9 @@ def _gold_distance(block: Block, label: Array, kernels: Kernels) -> Floats:
 
 
 def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
-    """Say how well disparity predicts the mean distance to known truths: Spearman's correlation over workers.
+    """Compute Spearman's correlation over workers between disparity and mean distance to gold labels.
 
-    Its 95 % interval is Fisher's, with the variance of Bonett and Wright for ranks, (1 + r^2/2)/(n - 3).
+    The 95 % interval is Fisher's, with the variance of Bonett and Wright for ranks, (1 + r^2/2)/(n - 3).
     """
     sums = run.sum(run.kernels.gold_sums)
     asked = sums["answers"] >= _MIN_ANSWERS
@@ -180,7 +172,7 @@ def rank_correlation(run: Run, disparity: Floats) -> dict[str, Any]:
 
 
 def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dict[str, Array]:
-    """Put known truths in place of those found, and mark them; one that nobody could have answered is left out."""
+    """Replace estimates by gold labels and mark them as known; gold labels that no answer can have are ignored."""
     truths = encoding.kernels.restore_gold(block)
     answered = ~encoding.is_unanswered(truths)
     task = block.gold_task[answered]
@@ -196,9 +188,9 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
 
 
 def _put_known(found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
-    """Return what was found for tasks with the truths that are known for some of them in place."""
+    """Replace the labels of some tasks by gold labels."""
     label = found["label"].copy()
-    width = label.shape[1:]  # known truths of tasks that nobody answered may be longer
+    width = label.shape[1:]  # gold labels of unanswered tasks may be longer
     label[task] = truths[(slice(None), *map(slice, width))]
     return {**found, "label": label}
 
@@ -212,7 +204,7 @@ def describe_answers(run: Run) -> dict[str, int]:
 
 
 def find_versions() -> dict[str, str]:
-    """Say in a summary with which versions it was found."""
+    """Return the versions of allalike, Python and its libraries for a summary."""
     import pyarrow as pa
 
     from allalike import __version__
@@ -226,7 +218,7 @@ def find_versions() -> dict[str, str]:
 
 
 def describe_confidence(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
-    """Say how sure the truths are, and how many answers a task has and how many independent ones they count like."""
+    """Describe the confidence of the labels, and the mean and effective number of answers per task."""
     assert fit.uncertainty is not None
     assert fit.uncertainty.confidence is not None
     confidence = fit.uncertainty.confidence
@@ -240,7 +232,7 @@ def describe_confidence(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
 
 
 def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return notes with six digits of each number, of which the last ones depend on the order of additions."""
+    """Round all numbers to six digits, because further digits depend on the order of additions."""
     return {name: _round(value) for name, value in notes.items()}
 
 
@@ -253,7 +245,7 @@ def _round(value: Any) -> Any:
 
 
 def summarise(run: Run, fit: Fit, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what a summary says beside what is compared with known truths, and what looks strange."""
+    """Return the facts of a summary except the error on gold labels and the data warnings."""
     known = fit.uncertainty
     summary = {
         **describe_answers(run),
@@ -273,13 +265,13 @@ def summarise(run: Run, fit: Fit, found: TaskTable, settings: dict[str, Any]) ->
 
 
 def compare_with_gold(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
-    """Say how far the truths are from those that are known, where these were not looked at, and who predicted it."""
+    """Return the error on gold labels that were not used for estimation, and its correlation with disparity."""
     errors = {"error": found.mean("gold"), "unweighted_error": found.mean("unweighted_gold")}
     return {**errors, **rank_correlation(run, fit.disparity)}
 
 
 def group_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
-    """Return the columns of the table of groups: who is in them, whether they copy, and what says so."""
+    """Return the columns of the table of groups: kind, members and evidence."""
     groups = () if fit.copy_groups is None else fit.copy_groups.groups
     rows = [_describe_group(run, group) for group in groups]
 
@@ -341,7 +333,7 @@ def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
 
 
 class Worse(NamedTuple):
-    """Workers who are clearly worse than the crowd, its mean, and intervals or relative errors of all workers."""
+    """Workers with a significantly larger error, the crowd's mean error, and the errors of all workers."""
 
     workers: Array
     unit: str
@@ -352,7 +344,7 @@ class Worse(NamedTuple):
 
 
 def find_worse(run: Run, fit: Fit) -> Worse | None:
-    """Find workers who are clearly worse than the crowd: with signal, enough answers, and a clearly larger error."""
+    """Detect informative workers with enough answers and a significantly larger error than the crowd."""
     faults = fit.uncertainty
     if faults is None or faults.uninformative is None or run.worker_task is not None:
         return None
@@ -371,7 +363,7 @@ def find_worse(run: Run, fit: Fit) -> Worse | None:
 
 
 def _describe_worse(run: Run, fit: Fit) -> dict[str, Any]:
-    """Name the worst of them."""
+    """Describe the workers with the largest errors."""
     found = find_worse(run, fit)
     if found is None or not len(found.workers):
         return {}

@@ -1,7 +1,7 @@
-"""Summary of a result: one definition of its facts, which gives the JSON, its schema, its validation and the messages.
+"""Summary of a result: one definition of its facts for the JSON, its schema, its validation and the messages.
 
-`Result.summary` and ``summary.json`` hold the same facts as a dictionary, to which methods, readers and label types may
-add others.
+`Result.summary` and ``summary.json`` contain the same facts as a dictionary. Methods, readers and label types may add
+others.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 
 class Section(msgspec.Struct):
-    """Facts that belong together; unknown ones have a default.
+    """Group of related facts; unknown facts have a default.
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')
@@ -22,12 +22,12 @@ class Section(msgspec.Struct):
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
-        """Read the facts from a dictionary, which may have others."""
+        """Read the facts from a dictionary and ignore others."""
         return msgspec.convert(found, cls)
 
 
 def name_schema(command: str) -> str:
-    """Return the name of the schema of a command's JSON."""
+    """Return the schema name for the JSON of a command."""
     return f"allalike/{command}/2"
 
 
@@ -48,9 +48,9 @@ class LabelKind(Section):
 
 
 class ConfidenceSummary(Section):
-    """Share of labels that are right with its interval, what it is estimated from, and answers per task.
+    """Expected share of correct labels with its interval and source, and answers per task.
 
-    ``trust`` is how well the crowd predicts who errs (0 to 1), if there are 20 gold labels.
+    ``trust`` is the accuracy with which the crowd predicts workers' errors (0 to 1), given 20 gold labels.
     """
 
     mean: float
@@ -64,7 +64,7 @@ class ConfidenceSummary(Section):
 
 
 class AlternativeModel(Section):
-    """Another way to read the answers that fits about as well, and who leads either."""
+    """Alternative solution that fits about as well, and the leading workers of both solutions."""
 
     nats: float
     tasks: int
@@ -74,7 +74,7 @@ class AlternativeModel(Section):
 
 
 class ModelSummary(Section):
-    """How the answers were read by a method that may read them in several ways; copies and signal if not looked for."""
+    """Model that a method chose, and the reason; ``copies`` and ``signal`` explain why a screening step was skipped."""
 
     workers: str = ""
     fields: dict[str, Any] | None = None
@@ -89,14 +89,14 @@ class ModelSummary(Section):
 
 
 class Components(Section):
-    """How many parts without a common task there are, and how many workers the largest has."""
+    """Number of components without common tasks, and number of workers in the largest."""
 
     number: int
     largest: int
 
 
 class FlaggedWorker(Section):
-    """A worker to look at: the interval of the error or the error relative to others, or the informativeness."""
+    """Worker to check, with the evidence: interval of the error, error relative to others, or informativeness."""
 
     worker: Any
     ci_low: float | None = None
@@ -125,7 +125,7 @@ class FlaggedWorkers(Section):
 
 
 class WorkerGroup(Section):
-    """Workers who answer alike: copies, or only alike."""
+    """Copy group, or group of similar workers."""
 
     kind: str
     members: tuple[Any, ...]
@@ -136,7 +136,7 @@ class WorkerGroup(Section):
 
 
 class ScreeningSummary(Section):
-    """Who copies, who is only alike, and whose answers are uninformative."""
+    """Copy groups, similar workers, and uninformative workers."""
 
     uninformative: UninformativeWorkers
     flagged: FlaggedWorkers | None = None
@@ -146,7 +146,7 @@ class ScreeningSummary(Section):
 
 
 class Correlation(Section):
-    """A rank correlation with its limits, and of how many workers."""
+    """Rank correlation with its 95 % interval, and the number of workers."""
 
     rank_correlation: float
     ci_low: float
@@ -155,7 +155,7 @@ class Correlation(Section):
 
 
 class ErrorOnGold(Section):
-    """How far truths are from those that are known."""
+    """Mean distance of estimated labels to gold labels."""
 
     tasks: int = 0
     error: float | None = None
@@ -164,7 +164,7 @@ class ErrorOnGold(Section):
 
 
 class Unparsed(Section):
-    """Labels in which no answer was found."""
+    """Number of labels without a recognisable answer, and an example."""
 
     labels: int
     of: int
@@ -172,7 +172,7 @@ class Unparsed(Section):
 
 
 class ChangedLabel(Section):
-    """A task whose truth is another one now."""
+    """Task whose label changed."""
 
     task: Any
     before: Any
@@ -180,7 +180,7 @@ class ChangedLabel(Section):
 
 
 class ChangedWorker(Section):
-    """A worker whose answers are nearer to the truth than before, or farther, by the measure of others."""
+    """Worker whose error relative to the others changed significantly."""
 
     worker: Any
     what: str
@@ -194,7 +194,7 @@ class ChangedWorker(Section):
 
 
 class Changes(Section):
-    """What changed when answers were added."""
+    """Changes after answers were added."""
 
     answers: int
     turned: int | None
@@ -208,7 +208,7 @@ class Changes(Section):
 
 
 class SavedGeneration(Section):
-    """When a result was saved, what there was, and how many truths turned since the time before."""
+    """Date and counts of a saved result, and the number of labels changed since the previous one."""
 
     when: str
     answers: int
@@ -218,14 +218,14 @@ class SavedGeneration(Section):
 
 
 class MethodName(Section):
-    """The name of the method and its options."""
+    """Name and options of the method."""
 
     name: str
     options: dict[str, Any] = {}
 
 
 class Summary(Section):
-    """What a result, a comparison or the answers themselves say: counts, settings, and what was found and guessed."""
+    """Summary of a result, a comparison or a check: counts, settings, findings and inferred options."""
 
     answers: int
     workers: int

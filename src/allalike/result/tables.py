@@ -1,4 +1,4 @@
-"""The tables of a result: truths, workers, and the tasks to ask next, as columns."""
+"""Tables of a result as columns: labels, workers, next tasks; and the text and HTML representations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values, shorten, table_of, text_column
 from allalike._core.words import count
-from allalike.answers.answers import say_columns
+from allalike.answers.answers import format_columns
 from allalike.frames import number_repeated
 from allalike.methods.auto.uncertainty import FEW
 from allalike.result.messages import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ERRORS = ("error_rate", "rmse", "mean_error")  # the column of the table of workers is one of these
 _IF_KNOWN = ("relative_error", "rank_low", "rank_high", "ci_low", "ci_high")
 _MAIN_COLUMNS = ("task", "worker", "answers", *ERRORS, *_IF_KNOWN, "weight", "flag", "reason")
-OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # which a panel's verdict on a task may be
+OUTCOMES = ("class", "tie", "inconclusive", "unreadable", "score")  # kinds of a panel's verdict on a task
 
 
 def worker_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
@@ -63,7 +63,7 @@ def worker_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
 
 
 def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:
-    """Return the main columns of the table of workers, at most ten, without those in which nothing is known."""
+    """Return the main columns of the table of workers, at most ten, without empty ones."""
     kept = {name: columns[name] for name in _MAIN_COLUMNS if name in columns}
     empty = [name for name in _IF_KNOWN if name in kept and np.isnan(np.asarray(kept[name], np.float64)).all()]
     kept = {name: column for name, column in kept.items() if name not in empty}
@@ -73,23 +73,23 @@ def shorten_workers(columns: Mapping[str, Values | Array]) -> dict[str, Values |
 
 
 def _own_columns(run: Run, weights: Floats) -> dict[str, Floats]:
-    """Return what only labels of some kinds tell of workers."""
+    """Return the columns of workers that only some label types have."""
     able = run.encoding.fields, run.encoding.things, run.encoding.offsets
-    found = [each.worker_columns(run.sum, weights) for each in able if each is not None]
-    return {name: column for columns in found for name, column in columns.items()}
+    tables = [each.worker_columns(run.sum, weights) for each in able if each is not None]
+    return {name: column for columns in tables for name, column in columns.items()}
 
 
 def trust_columns(fit: Fit) -> dict[str, Values | Array]:
-    """Return the columns of the table of workers that say whose answers can be trusted."""
+    """Return the screening columns of the table of workers: informativeness, copy group, component."""
     known, groups = fit.uncertainty, fit.copy_groups
     if known is None or groups is None or known.uninformative is None:
         return {}
     assert known.informativeness is not None
     assert known.informativeness_se is not None
     group = np.full(len(groups.number), "", dtype=object)
-    for number, found in enumerate(groups.groups, 1):
-        if found.copies:
-            group[list(found.members)] = str(number)
+    for number, each in enumerate(groups.groups, 1):
+        if each.copies:
+            group[list(each.members)] = str(number)
     return {
         "informativeness": known.informativeness,
         "informativeness_se": known.informativeness_se,
@@ -102,28 +102,28 @@ def trust_columns(fit: Fit) -> dict[str, Values | Array]:
 def fault_columns(fit: Fit, faults: Uncertainty) -> dict[str, Floats]:
     """Return the estimated error of each worker, its interval, the error relative to the others, and the rank."""
     rate = fit.error_rate
-    told = faults.best(fit.fault) if rate is None else rate
-    read = np.sqrt if faults.unit == "rmse" else np.asarray
-    low, high = faults.interval_around(told)
-    columns = {faults.unit: read(told), "ci_low": read(low), "ci_high": read(high)}
+    error = faults.best(fit.fault) if rate is None else rate
+    scale = np.sqrt if faults.unit == "rmse" else np.asarray
+    low, high = faults.interval_around(error)
+    columns = {faults.unit: scale(error), "ci_low": scale(low), "ci_high": scale(high)}
     order = ("relative_error", "rank_low", "rank_high")
     return {**columns, **{name: each for name in order if (each := getattr(faults, name)) is not None}}
 
 
 def find_few(run: Run, fit: Fit) -> npt.NDArray[np.bool_]:
-    """Mark workers of whom little is known, for they have few answers that others gave, too, or few at all."""
+    """Return whether each worker has few answers to shared tasks, or few answers if these are not counted."""
     faults = fit.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
 
 def sureness(fit: Fit) -> str:
-    """Name how sure a truth is: a confidence, or of auto where it knows no probability the support by weights."""
+    """Return the name of the confidence column: ``support`` if auto estimates no probabilities."""
     known = fit.uncertainty
     return "support" if known is not None and known.confidence is None else "confidence"
 
 
 def next_columns(piece: Piece, fit: Fit) -> dict[str, Values | Array]:
-    """Return the columns of the table of tasks that are to be asked next."""
+    """Return the columns of the table of next tasks."""
     return {
         "task": piece.tasks,
         sureness(fit): piece.found["confidence"],
@@ -135,7 +135,7 @@ def next_columns(piece: Piece, fit: Fit) -> dict[str, Values | Array]:
 def truth_columns(
     piece: Piece, encoding: Encoding, fit: Fit, decode: Callable[[str], Values] | None = None
 ) -> dict[str, Values | Array]:
-    """Return the columns of the table of truths; ``decode`` shows those of labels, by name, in another way."""
+    """Return the columns of the table of labels; ``decode`` replaces the decoding of the columns of labels."""
     show = decode or (lambda name: encoding.decode(piece.found[name]))
     own = encoding.truth_columns(piece.found)
     limits: dict[str, Values | Array] = {
@@ -160,20 +160,20 @@ def truth_columns(
 
 
 def object_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
-    """Return the table of the objects that truths are made of."""
+    """Return the table of the objects in labels."""
     assert encoding.things is not None
     return table_of(encoding.things.list_objects(piece.tasks, piece.found))
 
 
 def probability_table(piece: Piece, *, encoding: Encoding, **_: Any) -> pa.Table:
-    """Return the table of how probable each class is: a column for each."""
+    """Return the table of class probabilities, one column per class."""
     found = piece.found["probability"]
     names = number_repeated(["task", *map(str, encoding.decode(np.arange(found.shape[1])).tolist())])
     return table_of(dict(zip(names, (piece.tasks, *found.T), strict=True)))
 
 
 def list_truths(pieces: Iterable[Piece], encoding: Encoding, fit: Fit) -> Iterator[Truth]:
-    """Yield the truth of each task, with its confidence where that is known."""
+    """Yield the label of each task, with its confidence if it is known."""
     for piece in pieces:
         columns = truth_columns(piece, encoding, fit)
         tasks, labels, sure = (columns.get(name) for name in ("task", "label", sureness(fit)))
@@ -185,7 +185,7 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, fit: Fit) -> Iterat
 
 
 def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> pa.Table:
-    """Return the table of truths as it is written; labels that are files are written into the folder."""
+    """Return the table of labels to write; masks and pictures are written as files into the folder."""
     pictures = encoding.domain.pictures
     if pictures is None:
         return table_of(truth_columns(piece, encoding, fit))
@@ -200,7 +200,7 @@ def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> 
     return table_of(truth_columns(piece, encoding, fit, export))
 
 
-# Shown: what a result looks like at a prompt and in a notebook, in a few lines.
+# Representations at a prompt and in a notebook.
 
 
 _N_TRUTHS = 3  # at a prompt
@@ -208,7 +208,7 @@ _N_ROWS = 5  # of a table in a notebook
 
 
 def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:
-    """Say what a result is about, which truths come first, what there is to say of workers, and what it has.
+    """Describe a result: its counts, first labels, messages and attributes.
 
     >>> import allalike
     >>> allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")], method="P-TD")
@@ -227,7 +227,7 @@ def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: boo
     return "\n".join(
         [
             f"Result: {describe_counts(summary)}, by {summary.method.name} on {summary.engine}.",
-            *([f"Columns: {say_columns(columns)}."] if columns else []),
+            *([f"Columns: {format_columns(columns)}."] if columns else []),
             *(f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)),
             *format_label_changes(summary, recurring=run.domain.recurring),
             *(remark.sentence for remark in remarks),
@@ -238,7 +238,7 @@ def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: boo
 
 
 def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
-    """Show a result in a notebook: the same words, the best and worst workers, and the tasks that are least sure.
+    """Return a result as HTML: its text, the best and worst workers, and the least certain tasks.
 
     >>> import allalike
     >>> page = allalike.discover([("<b>", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])._repr_html_()
@@ -248,7 +248,7 @@ def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
     workers = workers.sort_values(next(name for name in ERRORS if name in workers), kind="stable")
     several = len(workers) > 2 * _N_ROWS
     tables = {
-        "Least sure tasks": unsure.head(_N_ROWS),
+        "Least certain tasks": unsure.head(_N_ROWS),
         **({"Best workers": workers.head(_N_ROWS), "Worst workers": workers.tail(_N_ROWS)} if several else {}),
         **({} if several else {"Workers": workers}),
     }
@@ -261,7 +261,7 @@ def describe_counts(summary: Summary) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Return a text as paragraphs of HTML."""
+    """Return the lines of a text as HTML paragraphs."""
     from html import escape
 
     return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
@@ -271,26 +271,25 @@ def _titled(title: str, table: pd.DataFrame) -> str:
     return f"<h4>{title}</h4>{table.to_html(index=False, border=0, max_cols=12)}"
 
 
-# Functions: what is known of the workers of a label matrix, under the names that Snorkel's LFAnalysis has.
+# Labelling functions, the workers of a label matrix, with the statistics of Snorkel's LFAnalysis.
 #
-# Of all tasks, those on which no function says anything among them: the coverage of a function is the share on which
-# it says something, its overlaps the share on which another one does, too, and its conflicts the share on which
-# another one says something else. Its polarity is the labels that it ever gives.
+# Coverage is the share of all tasks that a function labels, overlaps the share that another function labels as well,
+# and conflicts the share that another function labels differently. Polarity is the set of labels that it gives.
 
 
 def function_columns(run: Run) -> dict[str, Values | Array]:
-    """Return polarity, coverage, overlaps and conflicts of the workers of a label matrix."""
+    """Return the polarity, coverage, overlaps and conflicts of labelling functions."""
     if not run.encoding.nominal:
         return {}
     sums, n_tasks = run.sum(partial(_count, n_labels=run.encoding.n_labels)), run.n_tasks + run.notes["silent"]
     names = np.array(run.encoding.decode(np.arange(run.encoding.n_labels)).tolist(), dtype=object)
     shares = {name: sums[name] / n_tasks for name in ("overlaps", "conflicts")}
-    polarity = text_column([", ".join(map(str, names[given > 0])) for given in sums["labels"]])
+    polarity = text_column([", ".join(map(str, names[counts > 0])) for counts in sums["labels"]])
     return {"polarity": polarity, "coverage": run.answer_counts / n_tasks, **shares}
 
 
 def _count(block: Block, *, n_labels: int) -> dict[str, Floats]:
-    """Count the answers of workers to tasks that others answered, that others answered otherwise, and to each label."""
+    """Count the answers by each worker to shared tasks, to tasks with different answers, and with each label."""
     mixed = np.minimum.reduceat(block.label, block.starts) < np.maximum.reduceat(block.label, block.starts)
     cell = block.worker * n_labels + block.label
     return {

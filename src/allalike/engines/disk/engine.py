@@ -1,11 +1,11 @@
-"""The disk engine: answers are routed to partitions on disk, and kernels process one part at a time.
+"""The disk engine: answers are routed to partitions on disk, and kernels process one shard at a time.
 
-Rows are read in a stream and routed by a hash of their task to partition files. Each partition becomes a shard of
-prepared blocks, again on disk. A round reads one shard after the other, in as many processes as there are cores; sums
-are added in an order that does not depend on their number. Memory holds the workers, and a few shards at a time.
+Rows are streamed to partition files by a hash of their task. Each partition becomes a shard of prepared blocks on disk.
+A round reads all shards, with one process per core. The order of addition does not depend on the number of processes.
+Memory contains the workers and a few shards at a time.
 
-It works for all data that fit on the disk, within its memory limit. It fails, with a message and without leaving files,
-where the disk is full or where the workers and their ids do not fit into memory.
+It works for all data that fit on the disk, within its memory limit. If the disk is full, or the workers and their ids
+do not fit in memory, it fails with a message and leaves no files.
 """
 
 from __future__ import annotations
@@ -58,26 +58,26 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
 
 
-# Budget: how the disk engine uses its memory limit.
+# Budget: the division of the memory limit.
 #
-# Each process needs some of it for Python and its libraries. So the number of processes leaves each of them enough
-# to work with, and shards and blocks are small enough for it.
+# Each process needs memory for Python and its libraries. The numbers of processes, shards and blocks are chosen so that
+# the rest is sufficient.
 
 
 MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
-_PYTHON_BYTES = 190_000_000  # of an idle process with all libraries
-_PROCESS_BYTES = 250_000_000  # minimum of a working process
-_MIN_WORK_BYTES = 1 << 26  # of one beside Python
-_LITTLE_BYTES = 1 << 24  # which are there in any case
-_MAX_SHARD_BYTES = 1 << 25  # of rows that make a shard
-_MEMORY_PER_SHARD_BYTE = 24  # so many times its size a shard needs while it is made, in each process
-_ANSWER_BYTES = 64  # of an answer and a label, while those of a block are compared
+_PYTHON_BYTES = 190_000_000  # memory of an idle process with all libraries
+_PROCESS_BYTES = 250_000_000  # minimum for a working process
+_MIN_WORK_BYTES = 1 << 26  # minimum for a process's data
+_LITTLE_BYTES = 1 << 24  # always allowed
+_MAX_SHARD_BYTES = 1 << 25  # of rows per shard
+_MEMORY_PER_SHARD_BYTE = 24  # memory for making a shard, per byte of its rows
+_ANSWER_BYTES = 64  # memory for comparing an answer with a label
 _MIN_BLOCK_ANSWERS, _MAX_LABELS = 1 << 12, 50  # labels that are compared with each answer
 
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """The memory of a run.
+    """The memory limit of a run: in total, and for the data of each process.
 
     >>> budget = MemoryBudget.of(500_000_000, None)
     >>> budget.processes, budget.shard_bytes, budget.block_answers(50_000, n_labels=50)
@@ -98,7 +98,7 @@ class MemoryBudget:
 
     @property
     def free(self) -> int:
-        """The bytes that are left, or a minimum."""
+        """The remaining bytes, or a minimum."""
         return max(_LITTLE_BYTES, self.most - used_memory())
 
     @property
@@ -107,16 +107,16 @@ class MemoryBudget:
         return min(_MAX_SHARD_BYTES, self.work // _MEMORY_PER_SHARD_BYTE)
 
     def block_answers(self, n_workers: int, n_labels: int) -> int:
-        """Return the number of answers per block, given the number of different labels."""
+        """Return the number of answers per block, given the number of distinct labels."""
         most = self.work // (_ANSWER_BYTES * max(1, min(n_labels, _MAX_LABELS)))
         return max(_MIN_BLOCK_ANSWERS, min(most, fitting_answers(n_workers)))
 
 
-# Workspace: the folder of the disk engine, and how shards are kept in it.
+# Workspace: the folder of the disk engine, and its files.
 
 
 class Workspace:
-    """A folder that is removed after its last use, and when the program ends.
+    """A folder that is removed after its last use or when the program ends.
 
     >>> space = Workspace()
     >>> path = space.path
@@ -136,11 +136,11 @@ class Workspace:
         weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
-        """Refuse to be copied, because the files are removed with the original."""
+        """Raise an error, because the files are removed with the original object."""
         raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
 
     def inner(self) -> Workspace:
-        """Make a folder within the outermost one."""
+        """Make a subfolder of the outermost folder."""
         space, root = Workspace.__new__(Workspace), self._root or self
         try:
             space.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=root.path))
@@ -152,7 +152,7 @@ class Workspace:
 
 
 def _make_error(parent: str | os.PathLike[str] | None, error: OSError) -> OutputError:
-    return OutputError(f"No work folder can be made in {parent or tempfile.gettempdir()}: {error.strerror}.")
+    return OutputError(f"No work folder can be created in {parent or tempfile.gettempdir()}: {error.strerror}.")
 
 
 def _remove(owner: int, folder: Path) -> None:
@@ -168,7 +168,7 @@ class StoredShard:
     tasks: Path
 
     def read(self) -> Shard:
-        """Read a shard whole."""
+        """Read the whole shard."""
         return Shard(self.read_blocks(), *read_pack(self.tasks))
 
     def read_blocks(self) -> list[Block]:
@@ -215,11 +215,11 @@ def link_file(path: Path, target: Path) -> None:
             raise write_error(target.parent, error) from error
 
 
-_FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # of parameters in each process, where they are no fewer
-_MAX_LANES = 16  # groups of shards with sums of their own, whatever the number of processes
-_REMEDY = "Allow the disk engine less with memory=."
-_MIN_PARALLEL_ANSWERS = 2_000_000  # for fewer, further processes are not worth their start
-_TASKS_PER_SORT = 1 << 19  # so many are put in order at once
+_FEW_BYTES, _PARAMETER_COPIES = 1 << 22, 4  # size of small parameters, and copies of large ones per process
+_MAX_LANES = 16  # groups of shards with separate sums, for any number of processes
+_REMEDY = "Lower the memory limit of the disk engine with memory=."
+_MIN_PARALLEL_ANSWERS = 2_000_000  # number of answers from which several processes save time
+_TASKS_PER_SORT = 1 << 19  # tasks that are sorted together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,13 +229,13 @@ class Disk(Options, Engine):
     Parameters
     ----------
     memory
-        Memory limit of all processes together, such as ``"2GB"``; by default half of what is free. Memory that this
-        process used before is not counted, except that of Python and its libraries.
+        Memory limit of all processes together, such as ``"2GB"``; by default half of the free memory. Memory that this
+        process used before is not counted, except for Python and its libraries.
     processes
-        Number of processes; by default as many as cores and memory allow, and one for few answers.
+        Number of processes; by default as many as cores and memory allow, or one for few answers.
     work_dir
-        Parent of the temporary work folder; by default the system's folder of temporary files. It needs about as much
-        space as the answers as CSV.
+        Parent of the temporary work folder; by default the system's temporary folder. It needs about as much space as
+        the answers as CSV.
     partitions
         Number of parts of the answers, up to 1024; by default as many as the memory limit requires.
 
@@ -256,10 +256,10 @@ class Disk(Options, Engine):
         if self.memory is not None and parse_size(self.memory, "memory") < MIN_MEMORY:
             raise OptionError(f"memory is {self.memory!r}. The disk engine needs at least {MIN_MEMORY // 10**6} MB.")
         if self.work_dir is not None and not isinstance(self.work_dir, str | os.PathLike):
-            raise OptionError(f"work_dir is {self.work_dir!r}. Give the path of a folder.")
+            raise OptionError(f"work_dir is {self.work_dir!r}. It must be the path of a folder.")
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> DiskRun:
-        """Write answers in memory to disk, as one shard."""
+        """Write answers from memory to disk as one shard."""
         space = Workspace(self.work_dir).inner()
         shard, tally = of_answers(answers)
         stored = keep_shard(space.path, "0", shard)
@@ -267,11 +267,11 @@ class Disk(Options, Engine):
         return DiskRun(shards, budget=self._budget(), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
-        """Read all answers in a stream."""
+        """Return True, because all answers are streamed."""
         return True
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> DiskRun:
-        """Route rows to partitions, and make a shard of each."""
+        """Route rows to partitions, and make a shard from each partition."""
         stream = source.stream()
         space = Workspace(self.work_dir).inner()
         budget = self._budget()
@@ -301,7 +301,7 @@ class Disk(Options, Engine):
 
 @dataclass(frozen=True)
 class Shards:
-    """Shards on disk: their places and sizes, and the processes that read them."""
+    """Shards on disk: their files and counts, and the processes that read them."""
 
     space: Workspace
     stored: list[StoredShard]
@@ -309,7 +309,7 @@ class Shards:
     processes: Processes
 
     def lanes(self, function: Callable[..., Any], most: float = math.inf) -> Iterator[Any]:
-        """Apply a function to lists of stored shards, in order; the lists do not depend on the number of processes."""
+        """Apply a function to lists of shards, in order; the lists do not depend on the number of processes."""
         lanes = min(_MAX_LANES, len(self.stored))
         return self.processes.map(function, [(self.stored[k::lanes],) for k in range(lanes)], most=most)
 
@@ -318,7 +318,7 @@ class Shards:
         return self.processes.map(function, [(stored,) for stored in self.stored])
 
     def changed(self, change: Callable[[Block], Block]) -> Shards:
-        """Write changed blocks beside the existing ones."""
+        """Write changed blocks to a new folder."""
         space = self.space.inner()
         stored_shards = list(self.each(partial(_change, folder=space.path, change=change)))
         return replace(self, space=space, stored=stored_shards)
@@ -342,7 +342,7 @@ class DiskRun(Run):
         return self.shards.processes.number
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up the results of the kernel, lane by lane; large parameters are sent to few processes."""
+        """Add up the results of the kernel, lane by lane; large parameters are not sent to many processes."""
         return self._add_up(len(self.workers), kernel, params)
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
@@ -357,7 +357,7 @@ class DiskRun(Run):
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up matrices in this process, because each further process would need its own matrix."""
+        """Add up matrices in this process, because every other process would need its own matrix."""
         sums = PairSums(len(self.workers), rows)
         for stored in self.shards.stored:
             for block in stored.read_blocks():
@@ -365,7 +365,7 @@ class DiskRun(Run):
         return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
-        """Write the kernel's results for each shard, cut into ranges of tasks."""
+        """Write the kernel's results for each shard, divided into ranges of tasks."""
         space, cuts = self.shards.space.inner(), sample_cuts(self.shards.tallies, _TASKS_PER_SORT)
         find = partial(_find, folder=space.path, kernel=kernel, params=params, cuts=cuts)
         kinds = {str(getattr(tally.sample_tasks.data, "type", list)) for tally in self.shards.tallies}
@@ -377,17 +377,17 @@ class DiskRun(Run):
         return [block for part in parts for block in part]
 
     def map(self, change: Callable[[Block], Block]) -> DiskRun:
-        """Write changed blocks beside those that are there."""
+        """Return a run over changed blocks, which are written to a new folder."""
         return replace(self, shards=self.shards.changed(change))
 
     def each_shard(self) -> Iterator[Shard]:
-        """Read one shard after the other."""
+        """Read one shard at a time."""
         yield from (stored.read() for stored in self.shards.stored)
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """A file with ranges of the tasks of a shard, which end at these bytes, and what they sum to."""
+    """A file with ranges of a shard's tasks: the end of each range in bytes, and the sums."""
 
     path: Path
     ends: list[int]
@@ -402,22 +402,22 @@ class Ranges:
 
 @dataclass(frozen=True)
 class DiskTable(TaskTable):
-    """The results of a kernel per task, in files; ``wide`` if tasks are whole numbers of different widths."""
+    """The results of a kernel per task, in files; ``wide`` means whole-number tasks of different widths."""
 
     space: Workspace
     parts: list[Ranges]
     wide: bool = False
 
     def total(self, name: str) -> float:
-        """Add up what the shards sum to."""
+        """Add up the sums of all shards."""
         return sum(part.totals[name][0] for part in self.parts)
 
     def count(self, name: str) -> int:
-        """Add up what the shards count."""
+        """Add up the counts of all shards."""
         return sum(part.totals[name][1] for part in self.parts)
 
     def pieces(self) -> Iterator[Piece]:
-        """Sort the tasks, range by range."""
+        """Yield the sorted tasks, range by range."""
         for number in range(len(self.parts[0].ends)):
             pieces = [part.read(number) for part in self.parts]
             filled = [piece for piece in pieces if len(piece.tasks)]

@@ -1,1 +1,1 @@
-"""Ingest: from rows in any order to shards of whole tasks."""
+"""Ingest: routing of rows in any order to partitions of whole tasks."""

@@ -1,4 +1,4 @@
-"""Partition files of rows by task, and the vocabulary of ids on disk."""
+"""Partitions of rows by task, in files or in memory, and vocabularies of ids and labels."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from allalike.errors import OutputError, UnsupportedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MAX_SLICES = 32  # that are kept before they are joined
+_MAX_SLICES = 32  # slices that are kept before they are joined
 
 
 class Rows:
-    """The rows of a partition in memory, as batches of records.
+    """The rows of a partition in memory, as record batches.
 
-    A batch is a slice of a larger one, which stays in memory as long as any of its slices. So a few dozen slices are
-    joined at a time, and the memory of a partition is released with it.
+    A slice keeps the whole batch in memory. Therefore slices are joined regularly, so that the memory of a partition is
+    released with it.
 
     >>> import pyarrow as pa
     >>> rows, batch = Rows(), pa.record_batch({"worker": [7, 8, 9]})
@@ -40,7 +40,7 @@ class Rows:
         self._slices: list[Any] = []
 
     def append(self, batch: Any) -> None:
-        """Append a batch of records."""
+        """Append a record batch."""
         self._slices.append(batch)
         if len(self._slices) == _MAX_SLICES:
             self._joined += pa.Table.from_batches(self._slices).combine_chunks().to_batches()
@@ -74,7 +74,7 @@ class Partitions:
         return len(self.parts)
 
     def columns(self, number: int) -> tuple[Column, Column, Column]:
-        """Return worker, task and label of a partition's rows, in the order of input.
+        """Return worker, task and label of a partition's rows, in input order.
 
         A worker has the same number in all partitions.
         """
@@ -86,7 +86,7 @@ class Partitions:
         return worker, Column.of_codes("task", *factorize(task, many=True)), self._label(table)
 
     def label(self, number: int) -> Column:
-        """Return the labels of a partition only."""
+        """Return the labels of a partition."""
         return self._label(self._read(number))
 
     def remove(self, number: int) -> None:
@@ -104,7 +104,7 @@ class Partitions:
         return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
     def _plain(self, table: Any, name: str) -> Any:
-        """Return a column without changes."""
+        """Return an unnumbered column."""
         if name in self.objects:
             own = table[name].to_pylist()
             return [pickle.loads(value) for value in own]  # nosec B301 # this run wrote them into its own folder
@@ -122,7 +122,7 @@ class Partitions:
 
 
 def append(part: Path | Rows, batch: Any) -> None:
-    """Append a batch of records to a partition."""
+    """Append a record batch to a partition."""
     if isinstance(part, Rows):
         part.append(batch)
         return
@@ -134,7 +134,7 @@ def append(part: Path | Rows, batch: Any) -> None:
 
 
 def pickle_objects(column: Column) -> Any:
-    """Return Python objects as an Arrow array of bytes.
+    """Pickle Python objects into an Arrow array of bytes.
 
     >>> pickle_objects(Column("label", [frozenset("a")])).type
     DataType(binary)
@@ -148,14 +148,14 @@ def pickle_objects(column: Column) -> Any:
 
 
 def write_error(folder: Path, error: OSError) -> OutputError:
-    """Return the error for a work folder that cannot be written to."""
+    """Return the error for a work folder that is not writable."""
     return OutputError(
         f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
-        " the answers take as CSV; name another place with work_dir=."
+        " the answers as CSV. Choose another folder with work_dir=."
     )
 
 
-# Vocabulary: values numbered in the order of input, batch after batch.
+# Vocabulary: values numbered in input order, batch by batch.
 
 
 RowNumbers = npt.NDArray[np.int64]
@@ -193,7 +193,7 @@ class Vocabulary:
         return np.concatenate(self._first)
 
     def number(self, column: Column, rows: RowNumbers | None = None) -> Codes:
-        """Return the number of each value of a column; if row numbers are given, first rows are kept."""
+        """Return the number of each value of a column; with ``rows``, also record first rows."""
         known = len(self)
         if isinstance(column.data, list):
             codes = self._number_objects(column)
@@ -201,7 +201,7 @@ class Vocabulary:
             own, values = distinct(column.data)
             codes = self._number_values(values.data)[own]
         if rows is not None and len(self) > known:
-            new = np.flatnonzero(codes >= known)[::-1]  # of several rows that are assigned to a place, the last stays
+            new = np.flatnonzero(codes >= known)[::-1]  # the last of several assignments to an index wins
             first = np.empty(len(self) - known, np.int64)
             first[codes[new] - known] = rows[new]
             self._first.append(first)
@@ -215,7 +215,7 @@ class Vocabulary:
         return np.array(codes, np.int32)
 
     def _number_values(self, values: Any) -> Codes:
-        """Return the numbers of different values, and number new ones."""
+        """Return the numbers of distinct values, and number new ones."""
         if self._known is None:
             self._known = values
             return np.arange(len(values), dtype=np.int32)

@@ -1,9 +1,9 @@
-"""Routes: rows are sent to partitions, on disk or in memory, by a hash of their task.
+"""Routing of rows to partitions, on disk or in memory, by a hash of their task.
 
 A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
-numbers. So are labels, unless there are many different ones: these are written as floats if all of them are numbers,
-and otherwise unchanged. Task ids of text files are written as whole numbers if all of them are. If a later row
-contradicts what the first rows showed, routing starts again with another plan.
+numbers. Labels are written as numbers if there are few distinct ones. Otherwise they are written as floats if all of
+them are numeric, and else unchanged. Task ids of text files are written as whole numbers if possible. If a later row
+contradicts the plan made from the first rows, routing starts again with another plan.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 _MAX_PARTITIONS = 1 << 10
 _MEMORY_PER_BYTE = 8  # bytes of memory per byte of a partition while it is sorted
-_MAX_NUMBERED_LABELS = (1 << 15) - 1  # as many as int16 can number
-_ROWS_PER_SORT = 1 << 18  # where rows stay in memory, which is twice as fast as a million at once
+_MAX_NUMBERED_LABELS = (1 << 15) - 1  # the maximum of int16
+_ROWS_PER_SORT = 1 << 18  # in memory, where this is twice as fast as a million rows at once
 _MANY_NUMBERS = np.arange(1 << 10)
 _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Routed(Partitions):
-    """Answers in partitions: their rows, and facts about all of them."""
+    """Answers in partitions, and facts about all of them."""
 
     n_answers: int
     domain: Domain
@@ -60,9 +60,9 @@ class Routed(Partitions):
     def encode(
         self, gold: Gold | None, apply: Callable[..., Iterable[Any]] = starmap
     ) -> tuple[Encoding, Truths | None]:
-        """Return the encoding of all labels, and gold labels as codes.
+        """Return the encoding of all labels, and the gold labels as codes.
 
-        ``apply`` applies a function to jobs, perhaps in other processes.
+        ``apply`` calls a function for each job, possibly in other processes.
         """
         encoding = self.known or self.learned
         if encoding is None:
@@ -82,7 +82,7 @@ class Routed(Partitions):
         tallies: list[Tally],
         answer_counts: npt.NDArray[np.int64],
     ) -> dict[str, Any]:
-        """Return the facts of a run about the answers, given the shards and the number of answers of each worker."""
+        """Return the fields of a run, given the counts of its shards and the number of answers by each worker."""
         known = {"workers": self.workers, "encoding": encoding, "ties": ties}
         return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
 
@@ -123,7 +123,7 @@ def _clear(folder: Path | None) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Whether task ids of text files are whole numbers, and the form and domain of labels."""
+    """The form of task ids and labels, and the label type."""
 
     whole_tasks: bool = True
     labels: str = "codes"
@@ -131,14 +131,14 @@ class _Plan:
 
 
 class _PlanChange(Exception):  # noqa: N818
-    """Another plan, with which routing must start again."""
+    """Raised with another plan when routing must start again."""
 
     def __init__(self, plan: _Plan) -> None:
         self.plan = plan
 
 
 class _Pass:
-    """One pass over all rows, by a plan."""
+    """One pass over all rows with a plan."""
 
     def __init__(self, stream: Stream, folder: Path | None, bits: int, plan: _Plan) -> None:
         self._stream, self._folder, self._bits, self._plan = stream, folder, bits, plan
@@ -152,7 +152,7 @@ class _Pass:
         self._dropped = Dropped()
 
     def run(self) -> Routed:
-        """Route everything."""
+        """Route all rows."""
         report("reading")
         for batch in join_batches(self._stream.batches()):
             before = self._read
@@ -175,7 +175,7 @@ class _Pass:
         self._kept += len(rows)
 
     def _task(self, column: Column) -> tuple[Hashes, Any]:
-        """Hash task ids, and return them as they are written."""
+        """Return the hashes of task ids, and the ids in the form that is written."""
         if isinstance(column.data, list):
             return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
         ids = _as_array(column.data)
@@ -198,7 +198,7 @@ class _Pass:
             raise _PlanChange(self._plan)
 
     def _label(self, label: Column, task: Column, rows: RowNumbers) -> dict[str, Any]:
-        """Return labels as they are written."""
+        """Return labels in the form that is written."""
         if self._plan.labels == "codes" and not isinstance(label.data, list):
             codes = self._labels.number(label, rows)
             if len(self._labels) <= _MAX_NUMBERED_LABELS:
@@ -212,7 +212,7 @@ class _Pass:
         return {"label": self._plain(label, task, rows), "row": rows}
 
     def _guess_many(self, label: Column, task: Column) -> Domain | None:
-        """Return the label type of many different labels, if it is given, or if they are numbers."""
+        """Return the label type of many distinct labels if it is known or if they are numbers, else None."""
         if self._domain is not None or not self._different_labels().looks_numeric():
             return self._domain
         read = not self._kept and len(label) >= SAMPLE_ROWS
@@ -220,7 +220,7 @@ class _Pass:
         return self._stream.guess(Column("label", arrow_of(_MANY_NUMBERS)), (), 1, first)
 
     def _first_rows(self) -> tuple[Column, Codes]:
-        """Return the numbers that are the labels of the first rows, read once more, and the numbers of their tasks."""
+        """Read the first rows again; return their labels as numbers, and the numbers of their tasks."""
         tasks, codes, numbers, before = Vocabulary(), [np.empty(0, np.int32)], [np.empty(0)], 0
         for batch in self._stream.batches():
             kept, _, _ = self._stream.cleaning.clean(batch, before=before)
@@ -232,12 +232,12 @@ class _Pass:
         return Column("label", arrow_of(np.concatenate(numbers)[:SAMPLE_ROWS])), np.concatenate(codes)[:SAMPLE_ROWS]
 
     def _numbers(self, label: Column) -> Any:
-        """Read the labels as numbers."""
+        """Return the labels as numbers."""
         assert self._domain is not None
         try:
             return self._domain.learn(label).encode(label)
         except LabelError:
-            if self._stream.domain is None:  # then it is unclear what the labels are, which is another error
+            if self._stream.domain is None:  # then the label type is unclear, which is another error
                 self._stream.guess(label, (), len(label), None)
             raise
 
@@ -258,7 +258,7 @@ class _Pass:
         return pickle_objects(column)
 
     def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
-        """Sort rows by partition, and write each part to its file; without files, as many rows as fit in the cache."""
+        """Sort rows by partition and write each part; in memory, as many rows at a time as fit in the cache."""
         at_once = len(hashes) if self._folder else _ROWS_PER_SORT
         for begin in range(0, len(hashes), at_once):
             piece = slice(begin, begin + at_once)
@@ -304,7 +304,7 @@ class _Pass:
         )
 
     def _learned(self, domain: Domain) -> Encoding | None:
-        """Learn the encoding if all labels are known by now; a label that does not fit is an error."""
+        """Learn the encoding if all distinct labels are known; a label that does not fit is an error."""
         if self._plan.labels == "plain":
             return None
         if self._plan.labels == "numbers":
@@ -321,7 +321,7 @@ class _Pass:
         return notes
 
     def _different_labels(self) -> Column:
-        """Return every label once, in the order of first occurrence."""
+        """Return the distinct labels, in order of first occurrence."""
         first = self._labels.first_rows
         order = np.argsort(first)
         column = Column("label", self._labels.values.take(order).data, text=self._text["label"])
@@ -335,21 +335,21 @@ def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:
 
 
 def _as_array(column: Any) -> Any:
-    """Return a column as one array of values."""
+    """Return the values of a column as one array."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks()
 
 
 def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
-    """Return strings as numbers, if all are whole numbers of at most 18 digits, written as Python writes them.
+    """Return strings as numbers if all are whole numbers in Python's notation with at most 18 digits, else None.
 
     >>> import pyarrow as pa
     >>> whole_numbers(pa.array(["12", "-3"])), whole_numbers(pa.array(["12", "007"]))
     (array([12, -3]), None)
     """
     data, ends = string_bytes(strings)
-    if data[ends[0] :].max(initial=0) > ord("9"):  # Arrow reads hexadecimal numbers too
+    if data[ends[0] :].max(initial=0) > ord("9"):  # Arrow also reads hexadecimal numbers
         return None
     try:
         numbers = numpy_of(strings.cast(pa.int64()))

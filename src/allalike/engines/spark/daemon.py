@@ -1,4 +1,4 @@
-"""The process from which Spark forks its Python workers: it loads their modules once."""
+"""The process from which Spark forks its Python workers, with their modules loaded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NEEDED = ("pyarrow.compute", "pyarrow.csv", "allalike.engines.spark.on_executor
 
 
 def serve() -> None:
-    """Load modules, and fork a worker at each request of Spark."""
+    """Load modules, and fork a worker for each request by Spark."""
     from pyspark.daemon import manager
 
     for name in _NEEDED:

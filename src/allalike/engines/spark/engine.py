@@ -1,12 +1,12 @@
 """The Spark engine: shards stay on the executors, which apply kernels and return sums per worker.
 
 Shards are packed bytes in a cached RDD, which Spark keeps in memory, moves to disk if memory is short, and recomputes
-if an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its blocks; where
-there are many partitions, each range of workers is then added up on an executor, so that the driver receives every sum
-once. Sums are added in a fixed order, so that two runs give the same numbers.
+if an executor is lost. A round broadcasts the parameters of the workers, and each partition adds up its blocks. With
+many partitions, each range of workers is then added up on an executor, so that the driver receives every sum once. Sums
+are added in a fixed order, so that two runs return the same numbers.
 
-It works for data of the size of a cluster, where the answers already are. On one machine, the other engines are many
-times as fast.
+It works for data that are stored on a cluster. On one machine, the other engines are many times as fast. It fails if
+the executors lack allalike or the driver has too little memory for the sums of all workers.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
 
-_MAX_SHARD_ANSWERS = 1 << 20  # of a shard that is cut from answers in memory
-_MAX_INLINE_BYTES = 1 << 16  # of answers that may well be sent with every task
-_MAX_PARCEL_BYTES = 1 << 26  # of answers that are sent at once; Spark refuses 128 MB
-_SUM_BYTES_PER_WORKER, _PAIR_SUM_BYTES = 16, 8  # mostly there are two sums; and of pairs one for each worker, at least
-_MAX_DRIVER_PARTITIONS = 8  # the sums of so few are added up on the driver
-_MAX_DRIVER_BYTES = 1 << 21  # and so are sums of so few bytes
-_PAIR_BYTES = 1 << 32  # of pairs, of whose sums a quarter comes to the driver: it receives a gigabyte at once at most
-_RANGE_BYTES = 1 << 26  # of sums that are added up on an executor at once, about
-_TASKS_PER_SORT = 1 << 19  # so many are put in order at once
+_MAX_SHARD_ANSWERS = 1 << 20  # per shard of answers from memory
+_MAX_INLINE_BYTES = 1 << 16  # size up to which answers are sent with every Spark task
+_MAX_PARCEL_BYTES = 1 << 26  # of answers sent together; Spark refuses 128 MB
+_SUM_BYTES_PER_WORKER, _PAIR_SUM_BYTES = 16, 8  # usually two sums per worker, and at least one per pair
+_MAX_DRIVER_PARTITIONS = 8  # number of partitions up to which the driver adds up the sums
+_MAX_DRIVER_BYTES = 1 << 21  # size of the sums up to which the driver adds them up
+_PAIR_BYTES = 1 << 32  # of sums of pairs, so that the driver receives at most a gigabyte (a quarter) at a time
+_RANGE_BYTES = 1 << 26  # approximate size of the sums of a range on an executor
+_TASKS_PER_SORT = 1 << 19  # tasks that are sorted together
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Spark(Options, Engine):
     session
         The Spark session to use; by default the active one, or a new one.
     spark_master
-        Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. By
-        default that of spark-submit or of Spark's own settings, and if there is none, ``local[*]``.
+        Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. The
+        default is set by spark-submit or in Spark's settings, or else ``local[*]``.
     partitions
-        Number of parts of the answers; by default one for few answers, and otherwise at least one per core.
+        Number of parts of the answers; by default one for few answers, or else at least one per core.
 
     >>> import allalike
     >>> allalike.Spark(spark_master="local[2]")
@@ -93,7 +93,7 @@ class Spark(Options, Engine):
         return find_session(self.session, self.spark_master)
 
     def load(self, answers: Answers, ties: Ties = DRAWN) -> SparkRun:
-        """Cut answers in memory into ranges of tasks, and send these to the executors."""
+        """Divide answers in memory into ranges of tasks, and send them to the executors."""
         report("starting Spark")
         context = find_context(self.session, self.spark_master)
         report("sending answers")
@@ -102,11 +102,11 @@ class Spark(Options, Engine):
             return SparkRun(parcels.mapPartitions(on_executors.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
-        """Read all answers on the executors, or send them there."""
+        """Return True, because answers are read on the executors or sent to them."""
         return True
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> SparkRun:
-        """Let the executors read and keep answers; what they cannot read is read here and sent to them."""
+        """Read and keep answers on the executors; the driver reads and sends all other sources."""
         check_pyspark()
         with clear_errors():
             readable = find_source(source, self.session, self.spark_master)
@@ -141,14 +141,14 @@ class Spark(Options, Engine):
 
 
 class _BroadcastOwner:
-    """The owner of a broadcast, which lives as long as shards may have to be recomputed from it."""
+    """The owner of a broadcast, which exists as long as shards may be recomputed from it."""
 
     def __init__(self, sent: Broadcast[Any]) -> None:
         weakref.finalize(self, _releases().put, (sent.destroy,)).atexit = False
 
 
 class _ShardsOwner:
-    """The owner of cached shards, which lives as long as a run over them."""
+    """The owner of cached shards, which exists as long as a run over them."""
 
     def __init__(self, shards: RDD[Any]) -> None:
         self.shards = shards
@@ -157,9 +157,9 @@ class _ShardsOwner:
 
 @dataclass(frozen=True, eq=False)
 class SparkRun(Run):
-    """A run over shards on the executors; ``cuts`` put their tasks in order, unless they are in order already.
+    """A run over shards on the executors; ``cuts`` are used to sort tasks, unless they are sorted already.
 
-    ``origin`` is the source from which shards may have to be recomputed; ``owner`` is shared by all runs over the same
+    ``origin`` keeps the source from which shards may be recomputed; ``owner`` is shared by all runs over the same
     shards.
     """
 
@@ -175,24 +175,24 @@ class SparkRun(Run):
 
     @property
     def pair_memory(self) -> int:
-        """The bytes that sums of pairs may take: the driver receives those of several partitions at once."""
+        """The bytes available for sums of pairs; the driver receives those of several partitions together."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
     def counted(self, gold: Gold | None) -> SparkRun:
-        """Return the run with the counts of the shards, once they are made."""
+        """Return the run with the counts of its shards."""
         with clear_errors(self.shards.context):
             totals = self._collect(on_executors.count_partition, len(self.workers), _SUM_BYTES_PER_WORKER)
-        given = np.concatenate([total["answers"] for total in totals]).astype(np.int64)
+        counts = np.concatenate([total["answers"] for total in totals]).astype(np.int64)
         tallies = [unpack(tally) for tally in totals[0]["tallies"]]
         cuts = sample_cuts(tallies, _TASKS_PER_SORT) if len(tallies) > 1 else None
-        return replace(self, cuts=cuts, **count_up(tallies, given, gold, self.notes))
+        return replace(self, cuts=cuts, **count_up(tallies, counts, gold, self.notes))
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up the results of the kernel."""
         return self._add(on_executors.sum_blocks, kernel, params, np.concatenate, len(self.workers))
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up the results of the kernel unchanged: one row for all."""
+        """Add up the results of the kernel unchanged."""
         return self._add(on_executors.sum_totals, kernel, (), _only_row, 1)
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
@@ -202,22 +202,22 @@ class SparkRun(Run):
         return self._add(add, kernel, (), stack_rows, len(rows), _PAIR_SUM_BYTES * len(self.workers))
 
     def find(self, kernel: Kernel, *params: Floats) -> SparkTable:
-        """Let the executors keep the kernel's results for their shards."""
+        """Apply the kernel to all shards; the results stay on the executors."""
         return SparkTable(self, kernel, params)
 
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
-        """Let the executors send a kernel's results for their blocks."""
+        """Fetch the kernel's results for all blocks."""
         context = self.shards.context
         with clear_errors(context), broadcast(context, kernel, params) as sent:
             packed = self.shards.mapPartitions(partial(on_executors.gather_blocks, sent=sent)).collect()
             return [unpack(block) for block in on_executors.unwrap(packed)]
 
     def map(self, change: Callable[[Block], Block]) -> SparkRun:
-        """Change all blocks on the executors, when they are needed."""
+        """Return a run over blocks that are changed on the executors when they are needed."""
         return replace(self, shards=self.shards.mapPartitions(partial(on_executors.change_blocks, change=change)))
 
     def each_shard(self) -> Iterator[Shard]:
-        """Fetch one shard after the other, one partition at a time."""
+        """Fetch the shards, one partition at a time."""
         with clear_errors(self.shards.context):
             for blocks, tasks, _ in on_executors.unwrap(self.shards.toLocalIterator()):
                 yield Shard(unpack(blocks), *unpack(tasks))
@@ -237,7 +237,7 @@ class SparkRun(Run):
         return {name: join([total[name] for total in totals]) for name in totals[0]}
 
     def _collect(self, add: Callable[..., Any], n_rows: int, row_bytes: int) -> list[dict[str, Any]]:
-        """Have each partition add up its shards, and return the sums of all for each range of rows."""
+        """Add up the shards of each partition on the executors, and return the sums for each range of rows."""
         n_ranges = _ranges(self.shards.getNumPartitions(), n_rows, row_bytes)
         bounds = np.linspace(0, n_rows, n_ranges + 1).astype(np.int64).tolist()
         sums = self.shards.mapPartitionsWithIndex(partial(add, bounds=bounds))
@@ -258,11 +258,11 @@ class SparkTable(TaskTable):
             self._totals = list(on_executors.unwrap(self._found.mapPartitions(on_executors.get_totals).collect()))
 
     def total(self, name: str) -> float:
-        """Add up what the shards sum to."""
+        """Add up the sums of all shards."""
         return math.fsum(totals[name][0] for totals in self._totals)
 
     def count(self, name: str) -> int:
-        """Add up what the shards count."""
+        """Add up the counts of all shards."""
         return sum(totals[name][1] for totals in self._totals)
 
     def pieces(self) -> Iterator[Piece]:
@@ -272,7 +272,7 @@ class SparkTable(TaskTable):
                 yield unpack(piece)
 
     def write(self, path: Path, table: Callable[[Piece], pa.Table]) -> None:
-        """Let the executors write Parquet files into a folder of this name, in order; CSV is written from here."""
+        """Write Parquet files in order to a folder with this name on the executors, or CSV on the driver."""
         if path.suffix != ".parquet":
             super().write(path, table)
             return
@@ -281,17 +281,17 @@ class SparkTable(TaskTable):
             write = partial(on_executors.write_pieces, path=path, table=table)
             names = list(on_executors.unwrap(self._in_order.mapPartitionsWithIndex(write).collect()))
         for left in set(path.iterdir()).difference(path / name for name in names):
-            left.unlink(missing_ok=True)  # by an executor that was lost
+            left.unlink(missing_ok=True)  # from a lost executor
         elsewhere = sum(not (path / name).exists() for name in names)
         if elsewhere:
             raise OutputError(
-                f"{elsewhere} of {len(names)} parts of {path} were written by executors on other machines, and are not"
-                " here. Give a folder that all machines share."
+                f"{elsewhere} of {len(names)} parts of {path} were written by executors on other machines. Choose a"
+                " folder that all machines share."
             )
 
     @cached_property
     def _in_order(self) -> RDD[on_executors.Record]:
-        """The pieces in order; Spark keeps shuffled data, and does not shuffle again."""
+        """The sorted pieces; Spark keeps shuffled data and does not shuffle again."""
         pieces = self._found.mapPartitions(on_executors.get_pieces)
         if self._cuts is None:
             return pieces
@@ -299,9 +299,9 @@ class SparkTable(TaskTable):
 
 
 def _send_answers(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
-    """Send shards to the executors, in order.
+    """Send answers to the executors, in order.
 
-    Spark would send a list with every task of every round; once shuffled, its parts are where they are needed.
+    Spark would send a list with every task of every round; after a shuffle, its parts are on the executors.
     """
     wanted = partitions or count_partitions(context, answers.n_answers, len(answers.workers))
     per_partition = -(-answers.n_answers // (wanted * _MAX_SHARD_ANSWERS))
@@ -317,7 +317,7 @@ def _send_answers(answers: Answers, context: SparkContext, partitions: int | Non
 
 def _pack_tasks(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
     """Pack a range of tasks, or its halves if it is large."""
-    from pyspark import cloudpickle  # which sends also functions of the user
+    from pyspark import cloudpickle  # also sends the user's functions
 
     parcel: bytes = cloudpickle.dumps(_cut(answers, begin, end))  # type: ignore[no-untyped-call]
     if len(parcel) <= _MAX_PARCEL_BYTES or end - begin == 1:
@@ -329,7 +329,7 @@ def _pack_tasks(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _cut(answers: Answers, begin: int, end: int) -> Answers:
-    """Cut out a range of tasks; workers keep their numbers, and their ids are left out."""
+    """Return a range of tasks; workers keep their numbers, and their ids are omitted."""
     first, last = answers.starts[begin], answers.starts[end]
     known = slice(*np.searchsorted(answers.gold_task, [begin, end]))
     return replace(
@@ -352,7 +352,7 @@ def _only_row(parts: list[Floats]) -> Floats:
 
 
 def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
-    """Return the number of ranges of workers whose sums executors add up, or 1 if the driver does."""
+    """Return the number of ranges of workers that executors add up, or 1 if the driver adds up."""
     size = n_partitions * n_workers * worker_bytes
     if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1
@@ -360,7 +360,7 @@ def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
 
 
 def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
-    """Keep an RDD and its broadcasts on the executors as long as its owner is used."""
+    """Keep an RDD and its broadcasts on the executors as long as its owner exists."""
     from pyspark import StorageLevel
 
     rdd.persist(StorageLevel.MEMORY_AND_DISK_DESER)
@@ -372,8 +372,8 @@ def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
 def _releases() -> SimpleQueue[tuple[Callable[[], object], ...]]:
     """Return the queue of a thread that releases memory on the executors.
 
-    A finalizer can run in the middle of a call to Java. On the same connection the two would get each other's answers,
-    and a thread has a connection of its own.
+    A finalizer can run during a call to Java, and on the same connection each would get the other's answer. A thread
+    has its own connection.
     """
     queue: SimpleQueue[tuple[Callable[[], object], ...]] = SimpleQueue()
 

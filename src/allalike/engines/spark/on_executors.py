@@ -1,7 +1,7 @@
 """Functions that the executors of Spark apply to the records of one partition.
 
-A record is a pair of the number of a partition and its content. An error for the user is a record, too: every step
-passes it on, and it is raised where the run was started.
+A record is a pair of a partition number and a value. An error for the user is also a record: every step passes it on,
+and it is raised on the driver.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     Records = Iterable[Record]
     Totals = dict[str, Any]
 
-_MIN_SHARD_BYTES = 1 << 22  # of rows, unless these are the last
+_MIN_SHARD_BYTES = 1 << 22  # of rows, except for the last shard
 
 
 def unwrap(records: Records) -> Iterator[Any]:
-    """Yield the values of records, and raise an error that is among them.
+    """Yield the values of records, and raise the first error among them.
 
     >>> list(unwrap([(0, "a"), (1, "b")]))
     ['a', 'b']
@@ -55,14 +55,14 @@ def unwrap(records: Records) -> Iterator[Any]:
 
 
 def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iterator[Record]]:
-    """Yield an error for the user as a record."""
+    """Decorate a function so that it yields an error for the user as a record."""
 
     @wraps(function)
     def as_records(*args: Any, **options: Any) -> Iterator[Record]:
         try:
             yield from function(*args, **options)
         except AllalikeError as error:
-            deque(args[-1], maxlen=0)  # a worker that leaves records unread is ended by Spark
+            deque(args[-1], maxlen=0)  # Spark ends a worker that leaves records unread
             yield 0, error
 
     return as_records
@@ -70,7 +70,7 @@ def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iter
 
 @_as_records
 def make_shards(records: Records) -> Iterator[Record]:
-    """Prepare the blocks of answers; a shard is its blocks, its tasks with their sizes, and its tally, each packed."""
+    """Prepare the blocks of answers, and yield shards: packed blocks, tasks with sizes, and tally."""
     for parcels in unwrap(records):
         for parcel in parcels:
             yield 0, _pack_shard(*of_answers(_unpickle(parcel)))
@@ -82,10 +82,10 @@ def _pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
 
 
 def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
-    """Return facts about all rows, or their error; this partition has the digests of all inputs."""
-    told = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
+    """Return facts about all rows, or an error; this partition has the digests of all inputs."""
+    digests = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
     try:
-        facts: Any = join_digests(told, plan)
+        facts: Any = join_digests(digests, plan)
     except AllalikeError as error:
         facts = error
     deque(records, maxlen=0)
@@ -137,7 +137,7 @@ def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record
 
 
 def _group_chunks(records: Records, n_partitions: int) -> Iterator[list[bytes]]:
-    """Yield the chunks of one partition after the other, or of several small ones.
+    """Yield the chunks of one partition, or of several small ones, at a time.
 
     >>> records = [(0, bytes(_MIN_SHARD_BYTES)), (1, b"a"), (2, b"b"), (3, b"a digest")]
     >>> [len(chunks) for chunks in _group_chunks(records, 3)]
@@ -166,7 +166,7 @@ def _unpack_blocks(records: Records) -> Iterator[Block]:
 
 
 def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
-    """Add up a kernel's results for each block."""
+    """Add up a kernel's results."""
     sums = Sums(n_workers)
     for block in blocks:
         sums.add(block, kernel, params)
@@ -174,7 +174,7 @@ def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: 
 
 
 def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
-    """Add up a kernel's results that belong to no worker, as one row of each array."""
+    """Add up a kernel's results that are not per worker, as arrays with one row."""
     totals = Sums(None)
     for block in blocks:
         totals.add(block, kernel)
@@ -184,7 +184,7 @@ def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tup
 def sum_pairs(
     blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...], *, n_workers: int, rows: range
 ) -> Totals:
-    """Add up a kernel's results for the pairs of some workers with all."""
+    """Add up a kernel's results for pairs of the workers in ``rows`` with all workers."""
     sums = PairSums(n_workers, rows)
     for block in blocks:
         sums.add(block, kernel)
@@ -197,14 +197,14 @@ def add_partition(
 ) -> Iterator[Record]:
     """Add up the blocks of a partition, and split the sums by ranges of workers."""
     if not gc.get_freeze_count():
-        gc.freeze()  # Spark has garbage looked for after every task, which need not be among all modules
+        gc.freeze()  # excludes all modules from the garbage collection after every Spark task
     sums = add(_unpack_blocks(records), bounds[-1], *_unpickle(sent.value))
     yield from _split(number, sums, bounds)
 
 
 @_as_records
 def count_partition(number: int, records: Records, bounds: list[int]) -> Iterator[Record]:
-    """Count the answers of each worker in a partition, split by ranges of workers; the first has the tallies, too."""
+    """Count each worker's answers in a partition, split by ranges of workers; the first also has the tallies."""
     tallies: list[bytes] = []
 
     def each_block() -> Iterator[Block]:
@@ -221,7 +221,7 @@ def _count_answers(block: Block) -> dict[str, Floats]:
 
 
 def _split(number: int, sums: Totals, bounds: list[int], **first: list[Any]) -> Iterator[Record]:
-    """Split the sums of a partition by ranges of workers; lists, which are joined, go with the first."""
+    """Split the sums of a partition by ranges of workers; the first range also gets the lists."""
     for range_number, (begin, end) in enumerate(pairwise(bounds)):
         part = {name: array[begin:end] for name, array in sums.items()}
         yield range_number, (number, pack({**part, **({} if range_number else first)}))
@@ -240,7 +240,7 @@ def add_up(records: Records) -> list[Totals]:
 
 
 def _add_by_range(records: Records) -> dict[int, Totals]:
-    """Add up in the order of partitions, in pairs and pairs of pairs, so that sparse sums are not copied often."""
+    """Add up in the order of partitions, pair by pair, so that sparse sums are not copied often."""
     parts: dict[int, list[tuple[int, bytes]]] = {}
     records = list(records)
     for (range_number, _), value in zip(records, unwrap(records), strict=True):
@@ -255,14 +255,14 @@ def _add_by_range(records: Records) -> dict[int, Totals]:
 
 
 def _add_two(left: Totals, right: Totals | None = None) -> Totals:
-    if not (left and right):  # the last of an odd number, or from a partition without shards
+    if not (left and right):  # the last one of an odd number, or a partition without shards
         return left or right or {}
     return {name: left[name] + right[name] for name in left}
 
 
 @_as_records
 def gather_blocks(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
-    """Return what a kernel makes of each block, packed."""
+    """Return the packed results of a kernel for each block."""
     kernel, params = _unpickle(sent.value)
     for block in _unpack_blocks(records):
         yield 0, pack(kernel(block, *select_workers(block, params)))
@@ -270,7 +270,7 @@ def gather_blocks(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
 
 @_as_records
 def find_pieces(records: Records, sent: Broadcast[bytes], cuts: Cuts | None) -> Iterator[Record]:
-    """Find something for the tasks of each shard: what it sums to, and packed pieces, one for each range of tasks."""
+    """Apply a kernel to each shard, and yield its sums and its packed pieces, one for each range of tasks."""
     kernel, params = _unpickle(sent.value)
     for blocks, tasks, _ in unwrap(records):
         piece = find_piece(Shard(unpack(blocks), *unpack(tasks)), kernel, params)
@@ -281,21 +281,21 @@ def find_pieces(records: Records, sent: Broadcast[bytes], cuts: Cuts | None) -> 
 
 @_as_records
 def get_totals(records: Records) -> Iterator[Record]:
-    """Return what was found sums to."""
+    """Return the sums of all shards."""
     for sums, _ in unwrap(records):
         yield 0, sums
 
 
 @_as_records
 def get_pieces(records: Records) -> Iterator[Record]:
-    """Return the pieces that were found, each with the number of its range."""
+    """Return the pieces of all shards, each with the number of its range."""
     for _, parts in unwrap(records):
         yield from ((range_number, part) for range_number, part in enumerate(parts) if part)
 
 
 @_as_records
 def put_in_order(records: Records) -> Iterator[Record]:
-    """Join the pieces of a range in order."""
+    """Join the pieces of a range, and sort their tasks."""
     parts = [unpack(part) for part in unwrap(records)]
     if parts:
         yield 0, pack(in_order(parts))
@@ -303,7 +303,7 @@ def put_in_order(records: Records) -> Iterator[Record]:
 
 @_as_records
 def write_pieces(number: int, records: Records, path: Path, table: Callable[[Piece], pa.Table]) -> Iterator[Record]:
-    """Write the pieces of a partition into a file; it gets its name once it is complete, for a task may be repeated."""
+    """Write the pieces of a partition to a file, atomically, because Spark may repeat a task."""
     parts = (unpack(part) for part in unwrap(records))
     first = next(parts, None)
     if first is None:
@@ -315,4 +315,4 @@ def write_pieces(number: int, records: Records, path: Path, table: Callable[[Pie
 
 
 def _unpickle(data: bytes) -> Any:
-    return pickle.loads(data)  # nosec B301 # what this program itself sent to its executors
+    return pickle.loads(data)  # nosec B301 # sent by this program to its executors

@@ -1,9 +1,9 @@
 """Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
-What one Spark task reads, an **input**, is cut into chunks, one for each partition to which tasks go by their hashes,
-and summarised in a digest: the workers, the distinct labels if there are few, counts of excluded rows. Digests go to
-one more partition and are joined there, so that everything is read once. Rows are numbered within their input, and
-among all of them as soon as it is known how many rows each input has: as errors name them.
+The rows that one Spark task reads are an **input**. They are divided into chunks, one per partition, by the hashes of
+their tasks. A digest summarises them: the workers, the distinct labels if there are few, and the counts of excluded
+rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows are numbered within
+their input, and globally when the number of rows of each input is known. Errors name these numbers.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     Rows = npt.NDArray[np.int64]
     FirstText = tuple[int, Any]
-    Missing = dict[str, tuple[int, int, Any]]  # number of rows, the first of them, and its value
+    Missing = dict[str, tuple[int, int, Any]]  # number of rows, first row, and its value
 
 SCHEMA = "partition int, data binary"
 ROLES = ("worker", "task", "label")
-ZERO = "zero byte in "  # a role; such rows are counted like missing values
+ZERO = "zero byte in "  # followed by a role; such rows are counted like missing values
 _HALF_BITS = np.uint64(32)
 
 
@@ -83,7 +83,7 @@ class Digest:
 
 
 def route_frame(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.RecordBatch]:
-    """Turn the rows of a partition of a data frame into records: a partition, and a chunk or the digest."""
+    """Convert the rows of a data frame's partition to records: a partition number, and a chunk or the digest."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -92,18 +92,18 @@ def route_frame(batches: Iterable[pa.RecordBatch], plan: Plan) -> Iterator[pa.Re
     for partition, data in _route(context.partitionId(), (_split(batch, plan) for batch in unread), plan):
         columns = [pa.array([partition], pa.int32()), pa.array([data], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["partition", "data"])
-    for _ in unread:  # a worker that leaves records unread is ended by Spark
+    for _ in unread:  # Spark ends a worker that leaves records unread
         pass
 
 
 def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
-    """Return the columns of some rows of a data frame; comparisons become texts, and instants are in UTC."""
+    """Return the columns of a batch of a data frame; comparisons become texts, and times are in UTC."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if plan.compared is not None:  # rows have no numbers before all are read
+    if plan.compared is not None:  # rows are not numbered yet
         parts = columns["label"].flatten()
         columns["label"] = write_comparisons(parts, plan.compared, lambda _: "A row of the data frame")
     for role, data in columns.items():
-        if pa.types.is_timestamp(data.type) and data.type.tz is not None:  # Spark's, which depends on a setting
+        if pa.types.is_timestamp(data.type) and data.type.tz is not None:  # Spark's depends on a setting
             columns[role] = data.cast(pa.timestamp(data.type.unit, "UTC"))
     made = {role: Column(role, data, text=plan.text) for role, data in columns.items()}
     made["label"].na = plan.na
@@ -111,7 +111,7 @@ def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
 
 
 def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """Yield the chunks of all rows of an input, and last its digest, or what is wrong with it."""
+    """Yield the chunks of an input, and last its digest or an error."""
     router = _Router(number, plan)
     result: Any = router.digest
     try:
@@ -124,7 +124,7 @@ def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[
 
 
 class _Router:
-    """A cutter of the rows of one input into chunks, which summarises them in a digest."""
+    """A router of one input's rows to partitions, which summarises them in a digest."""
 
     def __init__(self, number: int, plan: Plan) -> None:
         self._plan, self.digest = plan, Digest(number)
@@ -132,7 +132,7 @@ class _Router:
         self._many_labels = False
 
     def route(self, batch: Batch) -> Iterator[tuple[int, bytes]]:
-        """Yield a chunk for each partition that gets some of the rows."""
+        """Yield a chunk for each partition that gets rows."""
         columns, rows = self._clean(batch)
         self.digest.n_kept += len(rows)
         if not len(rows):
@@ -201,7 +201,7 @@ class _Router:
         return ((hashes >> _HALF_BITS) * np.uint64(self._plan.n_partitions) >> _HALF_BITS).astype(np.uint16)
 
     def _inspect_labels(self, label: Column, rows: Rows) -> None:
-        """Note what labels are: the distinct ones, if they are few, or else whether all are numbers."""
+        """Record the distinct labels if there are few, or else whether all are numbers."""
         digest = self.digest
         digest.numeric = label.kind in ("whole", "number")
         if label.form is None:
@@ -218,14 +218,14 @@ class _Router:
             digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole
 
     def finish(self) -> None:
-        """Note which workers and labels there are."""
+        """Record the distinct workers and labels."""
         self.digest.workers = self._workers.values.data
         if len(self._labels) and not self._many_labels:
             self.digest.labels, self.digest.first_rows = self._labels.values.data, self._labels.first_rows
 
 
 def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
-    """Return the first of different strings that is no number, if there is one, and whether all are whole numbers.
+    """Return the first of distinct strings that is not a number, or None, and whether all are whole numbers.
 
     >>> import pyarrow as pa
     >>> inspect_strings(Values(pa.array(["x", "1", "y"])), np.array([9, 7, 8]))
@@ -237,7 +237,7 @@ def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None,
 
 
 def _find_text(label: Column, rows: Rows) -> FirstText | None:
-    """Return row and value of the first label that is no number."""
+    """Return row and value of the first label that is not a number, or None."""
     label = copy(label)
     if label.looks_numeric():
         return None
@@ -246,7 +246,7 @@ def _find_text(label: Column, rows: Rows) -> FirstText | None:
 
 
 def _as_array(column: Column) -> Any:
-    """Return the values of a column as one array; strings of more than 2 GB do not come at once."""
+    """Return the values of a column as one array; a batch has less than 2 GB of strings."""
     data = column.data
     if pa.types.is_dictionary(data.type):
         data = data.cast(data.type.value_type)
@@ -261,12 +261,12 @@ def _serialize(batch: pa.RecordBatch) -> bytes:
     return written
 
 
-# Facts: what the digests of all inputs say together, and columns made of the chunks of a partition.
+# Facts: the joined digests of all inputs, and the columns of a partition's chunks.
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputFacts:
-    """Facts about all rows; ``before`` is the number of rows ahead of each input."""
+    """Facts about all rows; ``before`` is the number of rows before each input."""
 
     n_read: int
     n_kept: int
@@ -288,7 +288,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
     for digest in digests:
         if digest.n_kept:
             workers.number(Column("worker", digest.workers))
-        known.append(replace(digest, workers=None))  # of which there may be many, in every input
+        known.append(replace(digest, workers=None))  # which may be many in every input
     known.sort(key=lambda digest: digest.number)
     before = dict(zip((d.number for d in known), accumulate((d.n_read for d in known), initial=0), strict=False))
     used = [digest for digest in known if digest.n_kept]
@@ -322,7 +322,7 @@ def join_digests(digests: Iterable[Digest], plan: Plan) -> InputFacts:
 
 
 def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tuple[Values | None, Any]:
-    """Return every different label in the order of first rows, and these rows, unless there are many."""
+    """Return the distinct labels in the order of first rows, and these rows, or None if there are many."""
     if any(digest.labels is None for digest in digests) or not digests:
         return None, None
     vocabulary, first = Vocabulary(), np.empty(0, np.int64)
@@ -338,7 +338,7 @@ def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tu
 
 
 def _join_texts(digests: list[Digest], before: dict[int, int]) -> tuple[FirstText | None, bool]:
-    """Return the first of many labels that is no number, and whether all are whole numbers."""
+    """Return the first of many labels that is not a number, or None, and whether all are whole numbers."""
     texts, whole = [], True
     for digest in digests:
         first_text, own = digest.first_text, digest.whole_numbers["label"]
@@ -372,7 +372,7 @@ def _join_dropped(digests: list[Digest], before: dict[int, int]) -> Dropped:
 
 
 def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
-    """Return the columns of chunks, with their rows numbered among all, in order; up to a limit if there is one."""
+    """Return the columns of chunks in the order of global row numbers, up to a limit if there is one."""
     tables = []
     for chunk in chunks:
         table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
@@ -393,12 +393,12 @@ def read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = 
 
 
 def make_label_column(columns: dict[str, Any], facts: InputFacts) -> Column:
-    """Return labels that know their rows."""
+    """Return the label column with its row numbers."""
     return Column("label", columns["label"], text="label" in facts.text).numbered(columns["row"])
 
 
 def make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
-    """Return worker, task and label as a shard is made of them; workers are numbered among all."""
+    """Return the columns of a shard: worker with global numbers, task and label."""
     codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
     among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
     worker = Column.of_codes("worker", among[codes], facts.workers)

@@ -1,4 +1,4 @@
-"""The session of Spark: the user's, the active one, or one of our own, made quietly and with clear errors."""
+"""The Spark session, which is the user's, the active one or a new one, and clear errors for Spark's failures."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _MIN_PYSPARK, _MIN_JAVA = 4, 17
 _INSTALL_PYSPARK = 'Install it with `pip install "allalike[spark]"`.'
 _INSTALL_JAVA = (
     "Install it, for example with `apt install openjdk-17-jre-headless` (Debian, Ubuntu) or `brew install openjdk@17`"
-    " (macOS); JAVA_HOME names it if it is not on the PATH."
+    " (macOS), and set JAVA_HOME if it is not on the PATH."
 )
-_STOPPED_MESSAGE = "The Spark session was stopped. Start another one, and begin anew."
+_STOPPED_MESSAGE = "The Spark session was stopped. Start a new one, and run it again."
 _HADOOP_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
-_REPEATED_LOGS = ("while sending command", "while shutting down connection")  # of what Py4J logs, and raises as well
-# Java moves bytes here, and little else: to optimise that takes it more time than it saves.
+_REPEATED_LOGS = ("while sending command", "while shutting down connection")  # Py4J logs these errors and raises them
+# Java mostly moves bytes here; optimising its code takes more time than it saves.
 _QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _own_contexts: list[SparkContext] = []
 
 
 def find_context(session: Any, master: str | None) -> SparkContext:
-    """Return the context of a session, or else the active one, or else a new one with this master."""
+    """Return the context of a session, the active context, or a new one with this master."""
     check_pyspark()
     from pyspark import SparkContext
 
@@ -55,14 +55,14 @@ def find_context(session: Any, master: str | None) -> SparkContext:
         return _start(master)
     if master not in (None, active.master):
         raise UnsupportedError(
-            f"Spark runs already with master {str(active.master)!r}, and cannot run with {master!r} beside it. Leave"
-            " the master out, or stop the session first: Spark().start().stop()."
+            f"Spark runs already with master {str(active.master)!r}, and cannot also run with {master!r}. Leave out the"
+            " master, or stop the session first: Spark().start().stop()."
         )
     return active
 
 
 def find_session(session: Any, master: str | None) -> SparkSession:
-    """Return a session, or else one of the active context, or of a new one with this master."""
+    """Return the given session, one of the active context, or one of a new context with this master."""
     context = find_context(session, master)
     with without_warnings():
         from pyspark.sql import SparkSession
@@ -81,15 +81,15 @@ def without_warnings() -> Iterator[None]:
 
 
 def find_java() -> str:
-    """Return the path of the Java that Spark will run on."""
+    """Return the path of the Java executable for Spark, or raise an error with the installation command."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home, "bin"))) if home else shutil.which("java")
     if java is None:
-        where = f"JAVA_HOME is {home}, where there is none" if home else "there is none on the PATH"
+        where = f"there is none in JAVA_HOME, {home}" if home else "there is none on the PATH"
         raise UnsupportedError(f"Spark needs Java {_MIN_JAVA} or newer, and {where}. {_INSTALL_JAVA}")
     command = [java, "-version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # nosec B603 # Java, no shell
-    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    text = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # nosec B603 # Java, no shell
+    version = re.search(r'version "(?:1\.)?(\d+)', text)
     if version is not None and int(version[1]) < _MIN_JAVA:
         raise UnsupportedError(
             f"Spark needs Java {_MIN_JAVA} or newer, and {java} is Java {version[1]}. {_INSTALL_JAVA}"
@@ -99,12 +99,12 @@ def find_java() -> str:
 
 @contextmanager
 def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
-    """Describe in a sentence why Spark failed; a context tells whether it was stopped."""
+    """Convert Spark's failures to one sentence; with a context, a stopped session is recognised."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
 
-    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")  # which writes errors that are raised as well
+    logger = PySparkLogger.getLogger("DataFrameQueryContextLogger")  # logs errors that are also raised
     was_silent, logger.disabled = logger.disabled, True
     try:
         with _interruptible():
@@ -119,14 +119,14 @@ def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
         lacking = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", str(error))
         if lacking:
             raise UnsupportedError(
-                f"The executors of Spark do not have {lacking[1]}. Install it on them, or send it along: a zip of a"
-                " package with `--py-files`, a packed environment with `--archives`."
+                f"The executors of Spark do not have {lacking[1]}. Install it on them, or send it with spark-submit: a"
+                " zip of a package with `--py-files`, or a packed environment with `--archives`."
             ) from error
         file = re.search(r"while reading file (\S+)\.\s", str(error))
         causes = re.findall(r"Caused by: (?:\w+\.)+\w+(?:Exception|Error): (.+)", str(error))
         if file and causes:
             raise InputError(f"Spark cannot read {file[1]}: {causes[-1]} Correct the file.") from error
-        raise EngineError(f"Spark gave up. {find_reason(str(error))}") from error
+        raise EngineError(f"Spark failed. {find_reason(str(error))}") from error
     finally:
         logger.disabled = was_silent
 
@@ -137,10 +137,10 @@ def _is_stopped(context: SparkContext) -> bool:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Cancel Spark's jobs on an interrupt or exit, also if another error follows from it.
+    """Cancel Spark's jobs on an interrupt or exit, even if it causes another error.
 
-    After an interrupt Py4J can go on. After an exit it would wait for the answer to what was under way, and so an exit
-    that SIGTERM asks for comes to it as an interrupt.
+    After an interrupt Py4J can continue. After an exit it would wait for the answer to the current call. Therefore an
+    exit by SIGTERM is raised as an interrupt.
     """
     exits: list[SystemExit] = []
     before, outside = signal.getsignal(signal.SIGTERM), sys.exc_info()[1]
@@ -169,7 +169,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _interrupt_behind(error: BaseException, outside: BaseException | None) -> BaseException | None:
-    """Return the interrupt or exit during which an error came, unless that was handled before."""
+    """Return the interrupt or exit that caused an error, unless it was handled before."""
     behind: BaseException | None = error
     while behind is not None and behind is not outside and isinstance(behind, Exception):
         behind = behind.__context__
@@ -177,7 +177,7 @@ def _interrupt_behind(error: BaseException, outside: BaseException | None) -> Ba
 
 
 def _cancel_jobs() -> None:
-    """Cancel what runs, from another thread: the connection of this one still waits for an answer."""
+    """Cancel all jobs, from another thread, because the connection of this one waits for an answer."""
     from pyspark import SparkContext
 
     def cancel() -> None:
@@ -192,7 +192,7 @@ def _cancel_jobs() -> None:
 
 
 def find_reason(text: str) -> str:
-    r"""Find the error of a Python worker in what Spark says, or else the first one of Java.
+    r"""Return the error of a Python worker in Spark's output, or else Java's first error.
 
     >>> find_reason('An error occurred.\n: org.apache.hadoop.fs.SomeException: No FileSystem for scheme "s3"\n\tat x')
     'SomeException: No FileSystem for scheme "s3"'
@@ -204,14 +204,14 @@ def find_reason(text: str) -> str:
 
 
 def check_pyspark() -> None:
-    """Refuse to go on without PySpark, or with an old one."""
+    """Raise an error if PySpark is missing or too old."""
     try:
         import pyspark
     except ImportError as error:
         raise UnsupportedError(f"The Spark engine needs PySpark, which is not installed. {_INSTALL_PYSPARK}") from error
     if int(pyspark.__version__.split(".")[0]) < _MIN_PYSPARK:
         raise UnsupportedError(
-            f"The Spark engine needs PySpark 4, and this is {pyspark.__version__}. {_INSTALL_PYSPARK}"
+            f"The Spark engine needs PySpark {_MIN_PYSPARK}, not {pyspark.__version__}. {_INSTALL_PYSPARK}"
         )
 
 
@@ -226,15 +226,15 @@ def _context_of(session: Any) -> SparkContext:
                 raise EngineError(_STOPPED_MESSAGE)
             return context
     raise UnsupportedError(
-        f"The Spark engine cannot use {type(session).__module__}.{type(session).__name__}. Give it a SparkSession, and"
-        " not one of Spark Connect, which does not reach the executors."
+        f"The Spark engine cannot use {type(session).__module__}.{type(session).__name__}. Use a SparkSession, not one"
+        " of Spark Connect, which has no access to the executors."
     )
 
 
 def _start(master: str | None) -> SparkContext:
-    """Start Spark. What it says goes to a file, and is shown where it does not start.
+    """Start Spark; its output is written to a file, and shown if it does not start.
 
-    Unless a master is given it is that of spark-submit, PYSPARK_SUBMIT_ARGS or spark-defaults.conf, or else local[*].
+    The default master is set by spark-submit, PYSPARK_SUBMIT_ARGS or spark-defaults.conf, or else local[*].
     """
     resulting = master or "local[*]"
     _check_master(resulting)
@@ -246,10 +246,10 @@ def _start(master: str | None) -> SparkContext:
         if _is_local(resulting):
             os.environ.setdefault("SPARK_DRIVER_MEMORY", f"{max(1024, free_memory() // 4 >> 20)}m")
             os.environ.setdefault("SPARK_SUBMIT_OPTS", _QUICK_JAVA)
-        else:  # of a cluster spark-submit must know
+        else:  # spark-submit must know the cluster
             asked = SparkConf(loadDefaults=False).setMaster(resulting)
         try:
-            # One JVM serves all contexts, one after the other.
+            # One JVM serves all contexts, one at a time.
             with _uninterrupted():
                 gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": said})  # type: ignore[no-untyped-call]
             conf = SparkConf(_jvm=gateway.jvm)
@@ -278,7 +278,7 @@ def _start(master: str | None) -> SparkContext:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold a signal back until a JVM has started, which would else be left behind; a second one is not held back."""
+    """Defer a signal until a JVM has started, which would otherwise keep running; do not defer a second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -303,7 +303,7 @@ def _uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def _same_interrupt() -> Iterator[None]:
-    """Keep what Ctrl-C does: PySpark would ask to cancel jobs on a connection that waits for another answer."""
+    """Keep the handler of Ctrl-C: PySpark's would cancel jobs on a connection that waits for another answer."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -313,8 +313,8 @@ def _same_interrupt() -> Iterator[None]:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Keep quiet about calls that Ctrl-C ended, which Py4J tells with a traceback."""
-    return not any(told in str(record.msg) for told in _REPEATED_LOGS)
+    """Return False for calls that Ctrl-C ended, which Py4J logs with a traceback."""
+    return not any(text in str(record.msg) for text in _REPEATED_LOGS)
 
 
 def _is_local(master: str) -> bool:
@@ -328,24 +328,24 @@ def _settings(master: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Spark and its workers wait 40 ms for each other on a network's socket, several times a job.
+        # On a network socket, Spark and its workers wait 40 ms for each other several times per job.
         "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
         "spark.python.daemon.module": "allalike.engines.spark.daemon",
-        # Workers find what this process finds, such as the module in which the user wrote a distance.
+        # Workers can import the same modules as this process, such as a module with the user's distance.
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
     }
 
 
 def _check_master(master: str) -> None:
-    """Refuse a cluster that is not there, for which Spark would wait a minute, or of which nothing is known."""
+    """Raise an error for an unreachable cluster, for which Spark would wait a minute, or an unknown one."""
     if master == "yarn" and not any(map(os.environ.get, _HADOOP_VARIABLES)):
-        raise EngineError(f"Spark does not know where YARN is. Set {' or '.join(_HADOOP_VARIABLES)}.")
+        raise EngineError(f"The address of YARN is not known. Set {' or '.join(_HADOOP_VARIABLES)}.")
     addresses = re.findall(r"([\w.-]+):(\d+)", master) if master.startswith("spark://") else []
     for host, port in addresses:
         with suppress(OSError), socket.create_connection((host, int(port)), timeout=5):
             return
     if addresses:
-        raise EngineError(f"No Spark master answers at {master}. Start one, or correct the address.")
+        raise EngineError(f"No Spark master responds at {master}. Start one, or correct the address.")
 
 
 def _stop() -> None:

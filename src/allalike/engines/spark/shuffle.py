@@ -1,4 +1,4 @@
-"""The shuffle: executors read answers and send them to the partitions of their tasks; what is true of all is learnt."""
+"""The shuffle: executors read answers, send them to the partitions of their tasks, and collect facts about all."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
 
 _MANY_NUMBERS = np.arange(1 << 10)
-_MAX_SHOWN_LABELS = 1 << 19  # of the first rows, where there are many different ones
-_PARTITION_BYTES = 1 << 24  # of a data frame whose rows go to one partition, about
-_PARTITIONS_PER_CORE = 4  # where it is not known how many rows there are
+_MAX_SHOWN_LABELS = 1 << 19  # labels that are fetched if there are many distinct ones
+_PARTITION_BYTES = 1 << 24  # approximate size of a data frame per partition
+_PARTITIONS_PER_CORE = 4  # if the size of the data frame is unknown
 _MAX_PARTITIONS = 1 << 12
-_UNKNOWN_BYTES = 1 << 50  # what Spark says of a data frame whose size it does not know, or more
-_CLUSTER_PARTITION_ANSWERS = 1 << 20  # unless there are few cores
+_UNKNOWN_BYTES = 1 << 50  # size from which Spark's figure means unknown
+_CLUSTER_PARTITION_ANSWERS = 1 << 20  # more if there are few cores
 _LOCAL_PARTITION_ANSWERS = 1 << 23
-_PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are small beside the blocks
+_PARTITION_ANSWERS_PER_WORKER = 10  # so that sums per worker are smaller than the blocks
 _MAX_SINGLE_PARTITION_ANSWERS = 1 << 16
 
 
@@ -54,13 +54,13 @@ class SparkSource:
     guessed: dict[str, str]
 
     def read(self, partitions: int | None) -> ShuffledRows:
-        """Read everything, and send each row to the partition of its task."""
+        """Read all rows, and send each to the partition of its task."""
         with clear_errors(self.frame.sparkSession.sparkContext), without_warnings():
             n_partitions = partitions or _choose_partitions(self.frame)
             plan = replace(
                 self.plan,
                 n_partitions=n_partitions,
-                cleaning=replace(self.scan.cleaning, missing="drop"),  # whether they are refused is known at the end
+                cleaning=replace(self.scan.cleaning, missing="drop"),  # errors are raised at the end
                 na=self.scan.list_na(written=self.plan.text),
             )
             chunks, facts = _shuffle(self.frame, plan)
@@ -69,7 +69,7 @@ class SparkSource:
 
 
 def _choose_partitions(frame: DataFrame) -> int:
-    """Choose to how many partitions rows go; Spark may not know how large a data frame is."""
+    """Return the number of partitions for the rows; Spark may not know the size of a data frame."""
     size = int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
     cores = frame.sparkSession.sparkContext.defaultParallelism
     wanted = max(cores, size // _PARTITION_BYTES) if size < _UNKNOWN_BYTES else _PARTITIONS_PER_CORE * cores
@@ -77,13 +77,13 @@ def _choose_partitions(frame: DataFrame) -> int:
 
 
 def _shuffle(frame: DataFrame, plan: Plan) -> tuple[RDD[on_executors.Record], InputFacts]:
-    """Send rows to their partitions, and learn what is true of all."""
+    """Send rows to their partitions, and return the facts about all rows."""
     rows = frame.mapInArrow(partial(route_frame, plan=plan), SCHEMA).rdd
     chunks: RDD[on_executors.Record] = rows.partitionBy(plan.n_partitions + 1, int)
-    (told,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
-    if isinstance(told, AllalikeError):
-        raise told
-    return chunks, told
+    (facts,) = chunks.context.runJob(chunks, partial(on_executors.join_facts, plan=plan), [plan.n_partitions])
+    if isinstance(facts, AllalikeError):
+        raise facts
+    return chunks, facts
 
 
 def _check(facts: InputFacts, scan: Scan) -> None:
@@ -100,7 +100,7 @@ def _check(facts: InputFacts, scan: Scan) -> None:
 
 @dataclass(frozen=True)
 class ShuffledRows:
-    """Chunks of all rows, in the partitions of their tasks, and what is true of all rows."""
+    """Chunks of all rows, in the partitions of their tasks, and facts about all rows."""
 
     source: SparkSource
     chunks: RDD[on_executors.Record]
@@ -114,7 +114,7 @@ class ShuffledRows:
         return {"guessed": guessed, **self.facts.dropped.notes(self.facts.n_read)}
 
     def guess(self) -> Domain:
-        """Return the domain as it was given, or guess it."""
+        """Return the requested label type, or infer it."""
         scan, facts = self.source.scan, self.facts
         if scan.known_domain is not None:
             return scan.known_domain
@@ -145,7 +145,7 @@ class ShuffledRows:
         return merged
 
     def make_shards(self, encoding: Encoding, truths: Truths | None, wanted: int | None) -> tuple[RDD[Any], Any]:
-        """Make a shard of the rows of one partition, or of several small ones; return also what that depends on."""
+        """Make shards of one or several partitions each; return them with the broadcast that they depend on."""
         fitting = count_partitions(self.chunks.context, self.facts.n_kept, len(self.facts.workers))
         chunks = self.chunks.coalesce(wanted or min(fitting, self.plan.n_partitions))
         sent = send(
@@ -154,12 +154,12 @@ class ShuffledRows:
         return chunks.mapPartitions(partial(on_executors.make_row_shards, sent=sent)), sent
 
     def _different_labels(self) -> Column:
-        """Return every label once, in the order in which they came first."""
+        """Return the distinct labels in the order of first occurrence."""
         assert self.facts.labels is not None
         return Column("label", self.facts.labels.data, text=self.plan.label_text).numbered(self.facts.first_rows)
 
     def _fetch_labels(self) -> Iterator[tuple[Column, Codes]]:
-        """Fetch all labels with the numbers of their tasks, one partition after the other."""
+        """Fetch all labels with the numbers of their tasks, one partition at a time."""
         with self._broadcast() as sent:
             parts = self.chunks.mapPartitions(partial(on_executors.encode_labels, sent=sent))
             for part in on_executors.unwrap(parts.toLocalIterator()):
@@ -172,7 +172,7 @@ class ShuffledRows:
         return label.head(SAMPLE_ROWS), tasks[:SAMPLE_ROWS]
 
     def _show_labels(self, number: int) -> tuple[Column, Codes]:
-        """Fetch the first labels, and the first that is no number, with the numbers of their tasks."""
+        """Fetch the first labels, and the first that is not a number, with the numbers of their tasks."""
         parts = self._fetch_first_rows(number, number)
         rows = np.concatenate([part["row"] for part in parts])
         order = np.argsort(rows)[:number]
@@ -192,7 +192,7 @@ class ShuffledRows:
         return Column("label", labels, text=self.plan.label_text).numbered(rows), tasks
 
     def _fetch_first_rows(self, number: int, limit: int) -> list[dict[str, Any]]:
-        """Fetch the first rows of all partitions: more of them where many have no label."""
+        """Fetch the first rows of all partitions, and more of them if many rows have no label."""
         with self._broadcast() as sent:
             take = partial(on_executors.take_first_rows, sent=sent, limit=limit)
             parts = [unpack(part) for part in on_executors.unwrap(self.chunks.mapPartitions(take).collect())]
@@ -206,7 +206,7 @@ class ShuffledRows:
 
 
 def count_partitions(context: SparkContext, n_answers: int, n_workers: int) -> int:
-    """Return into how many partitions answers are cut: one for few of them, and else one for each core, or more."""
+    """Return the number of partitions for answers: one if they are few, else at least one per core."""
     if n_answers <= _MAX_SINGLE_PARTITION_ANSWERS:
         return 1
     usual = _LOCAL_PARTITION_ANSWERS if str(context.master).startswith("local") else _CLUSTER_PARTITION_ANSWERS
@@ -214,7 +214,7 @@ def count_partitions(context: SparkContext, n_answers: int, n_workers: int) -> i
 
 
 def send(context: SparkContext, *things: Any) -> Any:
-    """Broadcast things to the executors, functions of the user too."""
+    """Broadcast objects, including the user's functions, to the executors."""
     from pyspark import cloudpickle
 
     return context.broadcast(cloudpickle.dumps(things))  # type: ignore[no-untyped-call]
@@ -222,7 +222,7 @@ def send(context: SparkContext, *things: Any) -> Any:
 
 @contextmanager
 def broadcast(context: SparkContext, *things: Any) -> Iterator[Any]:
-    """Send things to the executors for a while."""
+    """Broadcast objects to the executors within this context."""
     sent = send(context, *things)
     try:
         yield sent

@@ -1,6 +1,6 @@
-"""Sources: data frames, tables, and files of text or Parquet that Spark reads itself.
+"""Sources that Spark reads itself: data frames, tables, and remote files of text or Parquet.
 
-Files of this machine, and all other answers, are read by the driver.
+The driver reads all other sources, including local files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import ENDINGS
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
-from allalike.readers.reshaping.parts import has_parts
+from allalike.readers.reshaping.parts import find_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".parquet": "", ".pq": ""}
 _TOOL_ENDINGS = (".soi", ".toc", ".toi", ".cat", ".xml", ".ann")
-_MAKE_IT_LONG = "Make one row per answer, e.g. with unpivot."
+_MAKE_IT_LONG = "Make one row per answer, for example with unpivot."
 
 
 def find_source(source: Scan, session: Any, master: str | None) -> SparkSource | None:
-    """Return how Spark reads these answers; None if the driver should read them."""
+    """Return the source if Spark can read it, or None if the driver must read it."""
     given = source.source
     if source.domain is not None and source.domain.pictures and source.domain.pictures.splits:
         return None
@@ -48,14 +48,12 @@ def find_source(source: Scan, session: Any, master: str | None) -> SparkSource |
         return None
     paths = list(map(os.fspath, names))
     if source.query or source.table or any(address.is_database for address in map(find_address, paths) if address):
-        return None  # rows of a database are read here
+        return None  # the driver reads databases
     remote = any("://" in path for path in paths)
     if not remote and not (len(paths) == 1 and _may_be_table(paths[0])):
-        return None  # files of this machine are read here, and sent
+        return None  # the driver reads local files
     if source.wide is not None:
-        raise UnsupportedError(
-            f"There is no file {paths[0]}, and what only Spark can read cannot be wide. {_MAKE_IT_LONG}"
-        )
+        raise UnsupportedError(f"There is no file {paths[0]}, and Spark cannot read wide tables. {_MAKE_IT_LONG}")
     return _open_uris(source, start(), paths) if remote else _open_table(source, start(), paths[0])
 
 
@@ -69,13 +67,13 @@ def _may_be_table(name: str) -> bool:
 
 
 def _open_given(source: Scan, given: Any) -> SparkSource:
-    """Read a data frame in its session."""
+    """Open a data frame in its session."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     if not isinstance(given, DataFrame):
         raise UnsupportedError(
-            f"The Spark engine cannot read {type(given).__module__}.{type(given).__name__}. Give it a data frame of a"
-            " SparkSession, and not one of Spark Connect."
+            f"The Spark engine cannot read {type(given).__module__}.{type(given).__name__}. Use a data frame of a"
+            " SparkSession, not of Spark Connect."
         )
     if source.wide is not None:
         raise UnsupportedError(f"A wide Spark data frame cannot be read. {_MAKE_IT_LONG}")
@@ -85,21 +83,21 @@ def _open_given(source: Scan, given: Any) -> SparkSource:
 
 def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = False) -> SparkSource:
     if frame.isStreaming:
-        raise UnsupportedError(f"{where} is a stream, which has no end. Write it down first, and read that.")
+        raise UnsupportedError(f"{where} is a stream, which has no end. Write it to a file first, and read the file.")
     names = frame.columns
     check_names(names, where)
     if source.has_fields(names, where):
-        raise UnsupportedError(f"{where} has a column for each field. Make one column of them: F.struct(...).")
-    numbered = frame.toDF(*map(str, range(len(names))))  # by their positions, for Spark may not distinguish names
+        raise UnsupportedError(f"{where} has a column for each field. Combine them into one column: F.struct(...).")
+    numbered = frame.toDF(*map(str, range(len(names))))  # by position, because Spark ignores case in names
 
     def sample(_: object, rows: int | None) -> dict[str, Any]:
         return dict(zip(names, numbered.limit(rows or 0).toArrow().columns, strict=True))
 
     table = source.compared(Source(names, sample, where, text=text))
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.duplicates, source.domain):
+    if find_parts(table, picked, source.duplicates, source.domain) is not None:
         raise UnsupportedError(
-            f"{where} has several rows for an answer. Make a set of them, F.collect_set(...), or keep one of them with"
+            f"{where} has several rows per answer. Combine them into a set, F.collect_set(...), or keep one with"
             " duplicates='first'."
         )
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
@@ -109,7 +107,7 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:
-    """Return the columns of the roles by their positions; a comparison has three columns, and perhaps a task."""
+    """Return the columns of the roles by position; a comparison has three columns, and possibly a task."""
     from pyspark.sql import functions as sql
 
     def column(name: str) -> Any:
@@ -128,18 +126,18 @@ def _open_table(source: Scan, session: SparkSession, name: str) -> SparkSource:
     try:
         frame = session.table(name)
     except AnalysisException as error:
-        raise InputError(f"There is no file {name}, and Spark has no table of this name.") from error
+        raise InputError(f"There is no file {name}, and Spark has no table with this name.") from error
     return _open_frame(source, frame, f"The table {name}")
 
 
 def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSource:
-    """Let Spark read files wherever it finds them."""
+    """Open remote files with Spark."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     endings = {_ending(path) for path in paths}
     if None in endings or len(endings) > 1:
-        raise InputError(f"Spark can read {', '.join(_DELIMITERS)} files, all of the same kind. These are {paths}.")
+        raise InputError(f"Spark can read {', '.join(_DELIMITERS)} files, all of the same type, not {paths}.")
     delimiter = _DELIMITERS[str(endings.pop())]
     where = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
     try:
@@ -153,7 +151,7 @@ def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSo
 
 
 def _read_text(session: SparkSession, paths: list[str], delimiter: str) -> DataFrame:
-    """Read text with columns as Python's csv does; Spark refuses rows of another length, and other headers."""
+    """Read CSV text like Python's csv module; Spark refuses rows of another length and different headers."""
     first = session.read.text(paths).inputFiles()[0]
     line = session.read.text(_escape(unquote(first)), lineSep="\n").head()
     header = "" if line is None else line[0]
@@ -176,7 +174,7 @@ def _ending(path: str) -> str | None:
 
 
 def _escape(path: str) -> str:
-    r"""Return a path that Spark does not read as a pattern.
+    r"""Escape a path so that Spark does not read it as a pattern.
 
     >>> _escape("a[1].csv")
     'a\\[1\\].csv'

@@ -1,4 +1,4 @@
-"""Read Parquet files, folders of them, and Arrow files, within limits that are measured before."""
+"""Read Parquet files, folders of them, and Arrow files, after a check of their unpacked size."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26
-_ARROW_ROWS = 1 << 17  # a file of Arrow is read this many at a time
-_BUFFER_BYTES = 1 << 20  # this much of a column is read at once, and not a whole row group
-_CODE_BYTES = 4  # of a value that is the number of an entry of a dictionary, or the offset of a text
+_ARROW_ROWS = 1 << 17  # per batch of an Arrow file
+_BUFFER_BYTES = 1 << 20  # per read of a column, instead of a whole row group
+_CODE_BYTES = 4  # of a dictionary index, or of the offset of a text
 _MAX_COMPACT_BYTES = 3  # per value
 _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 
 def open_parquet(path: Path, *_: Any) -> Source:
-    """Open a Parquet file, whose columns are read when they are needed."""
+    """Open a Parquet file, whose columns are read lazily."""
     import pyarrow.parquet as pq
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
@@ -77,14 +77,14 @@ def open_parquet(path: Path, *_: Any) -> Source:
 
 
 def open_parts(folder: Path) -> Source:
-    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` are columns, too.
+    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` become columns.
 
-    Their values are whole numbers if all are written as such.
+    The values of such a column are integers if all of them are written as integers.
     """
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
     paths = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
     if not paths:
-        raise InputError(f"{folder} has no Parquet files but in folders that begin with a line or a point.")
+        raise InputError(f"{folder} has Parquet files only in hidden folders, which begin with '_' or '.'.")
     named = [[part.split("=", 1) for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in paths]
     values: dict[str, list[str]] = {}
     for name, value in chain.from_iterable(named):
@@ -101,7 +101,7 @@ def open_parts(folder: Path) -> Source:
 
 
 def open_arrow(path: Path, *_: Any) -> Source:
-    """Open an Arrow (Feather) file; batch by batch, because the scanner of Arrow crashes at errors."""
+    """Open an Arrow (Feather) file, batch by batch, because Arrow's own scanner crashes on errors."""
     with guard(path, "Arrow", lambda: pa.OSFile(os.fspath(path))) as file:
         schema = guard(path, "Arrow", lambda: pa.ipc.open_file(file).schema)
     names = guard(path, "Arrow", lambda: schema.names)
@@ -127,13 +127,13 @@ def open_arrow(path: Path, *_: Any) -> Source:
     return Source(names, read, str(path), stream=stream, n_bytes=lambda _: size)
 
 
-# How much memory files take once they are read, by their metadata.
+# Memory that files take once read, computed from their metadata.
 
 
 def _measure_parquet(path: Path, file: Any) -> tuple[Counter[str], set[str]]:
-    """Return how many bytes each column of a file takes once read, and which are best read as dictionaries.
+    """Return the bytes that each column takes once read, and the columns that should be read as dictionaries.
 
-    Texts are if their values take so few bytes that they must be so encoded, or would fill the memory otherwise.
+    These are text columns that take few bytes per value in the file, or that would exceed the limit as plain text.
     """
     packed, n_values, sizes, risky = Counter[str](), Counter[str](), Counter[str](), []
     limit, metadata = find_limit(path.stat().st_size), file.metadata
@@ -161,7 +161,7 @@ def _measure_parquet(path: Path, file: Any) -> tuple[Counter[str], set[str]]:
 
 
 def _find_longest(path: Path, column: str, group: int) -> int:
-    """Return how many bytes the longest text of a dictionary has, from its first row."""
+    """Return the bytes of the longest text in the dictionary of a row group."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, read_dictionary=[column]) as file:
@@ -171,7 +171,7 @@ def _find_longest(path: Path, column: str, group: int) -> int:
 
 
 def _list_arrays(array: Any) -> Iterator[Any]:
-    """Yield an array and those within it."""
+    """Yield an array and the arrays nested in it."""
     yield array
     if pa.types.is_struct(array.type):
         parts = [array.field(place) for place in range(array.type.num_fields)]
@@ -182,7 +182,7 @@ def _list_arrays(array: Any) -> Iterator[Any]:
 
 
 def _measure_longest(values: Any) -> int:
-    """Return how many bytes the longest of some values has."""
+    """Return the bytes of the longest value."""
     kind = str(values.type)
     if kind in ("string_view", "binary_view"):
         return int(_list_lengths(values).max(initial=0))
@@ -196,7 +196,7 @@ def _list_lengths(views: Any) -> Any:
 
 
 def _measure_shared(column: Any) -> int:
-    """Return how many bytes a column of Arrow takes if what its rows share is written out: in views and in runs."""
+    """Return the bytes of a column's views and runs if every row had a copy of the shared values."""
     total = 0
     for array in _list_arrays(column):
         if pa.types.is_run_end_encoded(array.type):
@@ -209,10 +209,10 @@ def _measure_shared(column: Any) -> int:
 
 
 def estimate_unpacked(path: Path) -> int:
-    """Return about how many bytes all columns of a file take once read, and the size of any other file."""
+    """Estimate the bytes that all columns of a file take once read; for other formats this is the file size."""
     size, ending = path.stat().st_size, path.suffix.lower()
     openers = {**dict.fromkeys(PARQUET_ENDINGS, open_parquet), **dict.fromkeys((".feather", ".arrow"), open_arrow)}
-    with suppress(OSError, InputError):  # which reading will name
+    with suppress(OSError, InputError):  # reading raises the error
         if ending in openers:
             table = openers[ending](path)
             return max(size, table.n_bytes(table.names))
@@ -220,10 +220,10 @@ def estimate_unpacked(path: Path) -> int:
 
 
 def measure_arrow(path: Path) -> int:
-    """Return how many bytes the batches and dictionaries of an Arrow file take once they are unpacked.
+    """Return the unpacked bytes of the batches and dictionaries of an Arrow file.
 
-    The format is described at https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format. A buffer that is
-    compressed begins with its size.
+    The format is described at https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format. A compressed buffer
+    begins with its unpacked size.
     """
     try:
         with path.open("rb") as file:
@@ -235,7 +235,7 @@ def measure_arrow(path: Path) -> int:
             return sum(_measure_block(file, offset, size) for offset, size, _ in blocks)
     except (struct.error, OSError, ValueError, IndexError) as error:
         raise InputError(
-            f"{path} cannot be read as Arrow: its footer is damaged. Is it complete? Copy it again."
+            f"{path} cannot be read as Arrow: its footer is damaged. Check that it is complete, or copy it again."
         ) from error
 
 
@@ -259,18 +259,18 @@ def _measure_block(file: BinaryIO, offset: int, size: int) -> int:
 
 
 class _Table(NamedTuple):
-    """A table of FlatBuffers, as far as the metadata of Arrow need it."""
+    """A FlatBuffers table, with the few operations that Arrow's metadata needs."""
 
     data: bytes
     at: int
 
     @classmethod
     def behind(cls, data: bytes, place: int) -> _Table:
-        """Return the table that the bytes at a place lead to."""
+        """Return the table that the offset at a place points to."""
         return cls(data, place + struct.unpack_from("<I", data, place)[0])
 
     def find(self, number: int) -> int:
-        """Return where a field is, or 0 if it is not there."""
+        """Return the position of a field, or 0 if it is absent."""
         entries = self.at - struct.unpack_from("<i", self.data, self.at)[0]
         (size,) = struct.unpack_from("<H", self.data, entries)
         entry = 4 + 2 * number

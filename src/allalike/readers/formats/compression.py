@@ -1,4 +1,4 @@
-"""Packed files: gzip, bzip2, xz, Zstandard and zip, known by their first bytes, read in a stream and within limits."""
+"""Compressed files: gzip, bzip2, xz, Zstandard and zip, detected by their first bytes and unpacked within limits."""
 
 from __future__ import annotations
 
@@ -27,41 +27,41 @@ _MAGIC = re.compile(
     rb"|(?P<bz2>BZh.(?:1AY&SY|\x17rE8P\x90))",
     re.DOTALL,
 )
-_BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # these are zip files of their own kind
-_ZSTANDARD = 93  # the number of the method, which zipfile knows since Python 3.14
+_BOOK_ENDINGS = (".xlsx", ".xlsm", ".ods", ".npz")  # formats that are zip files themselves
+_ZSTANDARD = 93  # the compression method, which zipfile supports since Python 3.14
 _TO_TEXT = "write the columns of worker, task and label to a CSV file"
 _DAMAGES = (OSError, EOFError, RuntimeError, ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is neither a file nor missing: a pipe would be waited for, and a device may have no end."""
+    """Refuse a pipe, which would block, and a device, which may never end."""
     if path.exists() and not path.is_file() and not path.is_dir():
         kind = "a pipe" if path.is_fifo() else "a socket" if path.is_socket() else "a device"
         raise InputError(
-            f"{path} is no file, but {kind}. Answers are read from files, and from standard input (-) by the program."
+            f"{path} is {kind}, not a file. Answers are read from files, or from standard input (-) by the program."
         )
 
 
 def find_limit(packed: int, free: int = 0) -> int:
-    """Return how many bytes a file of so many bytes may unpack to; ``free`` of them whatever its size."""
+    """Return the largest allowed unpacked size of a file of ``packed`` bytes; at least ``free`` bytes."""
     return max(free or FREE_BYTES, MAX_RATIO * packed)
 
 
 def check_unpacked(
     path: Path, packed: int, unpacked: int, *, free: int = 0, most: int | None = None, instead: str = _TO_TEXT
 ) -> None:
-    """Refuse a file, or a folder of files, that unpacks to much more than its size suggests."""
+    """Refuse a file or folder whose unpacked size exceeds the limit for its packed size."""
     limit = find_limit(packed, free) if most is None else min(find_limit(packed, free), most)
     if unpacked > limit:
         raise InputError(
             f"{path} has {packed:,} bytes and unpacks to more than {limit:,}. The limit is {MAX_RATIO} times its size,"
-            f" but at least {free or FREE_BYTES:,} bytes{f' and at most {most:,}' if most else ''}. If it is what you"
-            f" expect, {instead} first: plain files have no limit."
+            f" but at least {free or FREE_BYTES:,} bytes{f' and at most {most:,}' if most else ''}. If you trust the"
+            f" file, {instead} first: uncompressed files have no limit."
         )
 
 
 def find_packing(path: Path) -> str:
-    """Return the name of the format that a file is packed in, or an empty one."""
+    """Return the compression format of a file, or an empty text if it is not compressed."""
     check_regular(path)
     with path.open("rb") as file:
         found = _MAGIC.match(file.read(16))
@@ -70,7 +70,7 @@ def find_packing(path: Path) -> str:
 
 
 def _is_book(path: Path) -> bool:
-    """Return whether a zip file is a spreadsheet or a file of numpy."""
+    """Return whether a zip file is a spreadsheet or a NumPy archive."""
     if path.suffix.lower() in _BOOK_ENDINGS:
         return True
     try:
@@ -82,7 +82,7 @@ def _is_book(path: Path) -> bool:
 
 
 def inner_path(path: Path) -> Path:
-    """Return the path of what is packed in a file, whose ending shows its format; of others the path itself."""
+    """Return the path of the content of a compressed file, whose ending shows its format, or else the path itself."""
     if not path.is_file():
         return path
     if find_packing(path) == "zip":
@@ -92,7 +92,7 @@ def inner_path(path: Path) -> Path:
 
 
 def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
-    """Open a file for reading, unpacked on the way if need be; what is damaged or too large is an `InputError`."""
+    """Open a file for reading, and unpack it if necessary; a damaged or too large file raises `InputError`."""
     packing = find_packing(path)
     if not packing:
         return path.open("rb")
@@ -101,9 +101,9 @@ def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
 
 @contextmanager
 def open_for_threads(path: Path) -> Iterator[BinaryIO]:
-    """Open a file as `open_bytes` does, for threads of Arrow, which would be waited for without end at an error.
+    """Open a file like `open_bytes`, for threads of Arrow, which would hang if reading raised an error.
 
-    To them the file ends there, and the error is raised when they are done.
+    For them the file ends at the error, which is raised after they finish.
     """
     with open_bytes(path, late=True) as file:
         raw = cast("Any", file).raw
@@ -124,7 +124,7 @@ def read_start(path: Path, n_bytes: int) -> bytes:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a packed file, as far as it keeps within the limits; errors are kept for ``late``r if need be."""
+    """The content of a compressed file, within limits; with ``late``, errors are stored instead of raised."""
 
     def __init__(self, path: Path, packing: str, *, late: bool) -> None:
         self._path, self._packing, self._late = path, packing, late
@@ -139,7 +139,7 @@ class _Unpacked(io.RawIOBase):
         if self._packing != "zip":
             return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
         archive = self._stack.enter_context(_open_archive(self._path))
-        with _naming_damage(self._path, self._packing):  # also a password, or a method that is not known here
+        with _naming_damage(self._path, self._packing):  # also of a password or an unknown compression method
             return archive.open(_find_member(self._path, archive))
 
     def readable(self) -> bool:
@@ -166,7 +166,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def _naming_damage(path: Path, packing: str, member: str = "") -> Iterator[None]:
-    """Turn what a damaged file makes its format's reader raise into an error that names the file."""
+    """Convert the exceptions of a decompressor into an error that names the damaged file."""
     try:
         yield
     except InputError:
@@ -174,18 +174,18 @@ def _naming_damage(path: Path, packing: str, member: str = "") -> Iterator[None]
     except _DAMAGES as error:
         reason = f"{member}: " * bool(member) + str(error).rstrip(".")
         raise InputError(
-            f"{path} cannot be unpacked ({packing}): {reason}. Is it complete? Copy it again, or unpack it."
+            f"{path} cannot be unpacked ({packing}): {reason}. Check that it is complete, copy it again, or unpack it."
         ) from error
 
 
 def _open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
-    """Open a zip file of at most so many members."""
+    """Open a zip file that has at most ``most`` members."""
     with _naming_damage(path, "zip"):
         return Archive(path, most)
 
 
 def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive; what macOS and Windows put beside it does not count."""
+    """Return the only file in an archive, without the metadata files that macOS and Windows add."""
     files = []
     for info in archive.infolist():
         name = PurePosixPath(info.filename)
@@ -195,18 +195,18 @@ def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     if len(files) != 1:
         listed = ", ".join(repr(info.filename) for info in files[:10]) + (" ..." if len(files) > 10 else "")
         found = f"{len(files):,} files: {listed}" if files else "no file"
-        raise InputError(f"{path} holds {found}. Give an archive with one file in it, or unpack it first.")
+        raise InputError(f"{path} contains {found}. Give an archive with one file in it, or unpack it first.")
     return files[0]
 
 
 def check_archive(path: Path) -> list[str]:
-    """Return the names of what is in a zip file, all of which has to keep within the limits."""
+    """Return the names of the members of a zip file, after a check of their total size."""
     with ArchiveMembers(path, MAX_MEMBERS, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy") as members:
         return members.names
 
 
 class ArchiveMembers(Archive):
-    """The files in a zip archive, read one by one and within limits, also if they are packed with Zstandard."""
+    """The files in a zip archive, read one by one and within limits; Zstandard is supported."""
 
     def __init__(self, path: Path, most: int | None = None, *, free: int = 0, instead: str = "save it as JSON") -> None:
         check_regular(path)
@@ -226,7 +226,7 @@ class ArchiveMembers(Archive):
         return list(self.NameToInfo)
 
     def read_member(self, name: str) -> bytes:
-        """Return the bytes of a file; of two with one name, of the last."""
+        """Return the bytes of a file; if two files have the same name, the last one counts."""
         info = self.NameToInfo[name]
         with _naming_damage(self._path, "zip", name):
             return self._read_zstandard(info) if info.compress_type == _ZSTANDARD else self.read(info)
@@ -234,7 +234,7 @@ class ArchiveMembers(Archive):
     def _read_zstandard(self, info: zipfile.ZipInfo) -> bytes:
         if info.flag_bits & 1:
             raise RuntimeError("it is encrypted")
-        stored = copy(info)  # as if the packed bytes were the file, whose checksum is unknown
+        stored = copy(info)  # read the compressed bytes as if they were the file, without a checksum
         stored.compress_type, stored.file_size, stored.CRC = zipfile.ZIP_STORED, info.compress_size, cast("Any", None)
         packed = self.read(stored)
         data: bytes = pa.decompress(packed, decompressed_size=info.file_size, codec="zstd", asbytes=True)
@@ -244,16 +244,16 @@ class ArchiveMembers(Archive):
 
 
 def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
-    """Refuse XML with a document type, in any encoding; other files are refused by their reader.
+    """Refuse XML with a document type declaration, in any encoding.
 
-    Entities let a small file stand for a huge one, or for another one, and no tool that is read here declares any.
+    Entities can expand to a huge text or include another file. No supported tool declares any.
     """
-    from xml.parsers import expat  # nosec B407 # which stops where anything could be expanded
+    from xml.parsers import expat  # nosec B407 # stopped before anything is expanded
 
     def refuse(*_: object) -> NoReturn:
-        raise InputError(f"{path} declares entities, which {tool} does not. It is not read.")
+        raise InputError(f"{path} declares XML entities, which {tool} never does. Export it again from {tool}.")
 
-    elements: list[Any] = []  # before the first, entities are declared
+    elements: list[Any] = []  # entities are declared before the first one
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler, parser.StartElementHandler = refuse, lambda *element: elements.append(element)
     try:
@@ -261,5 +261,5 @@ def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
             parser.Parse(part)
     except InputError:
         raise
-    except (expat.ExpatError, LookupError, ValueError):  # such as an unknown encoding
+    except (expat.ExpatError, LookupError, ValueError):  # such as an unknown encoding; reading raises the error
         return

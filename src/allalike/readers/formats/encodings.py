@@ -1,4 +1,4 @@
-"""Encodings: how the characters of a text file are written, guessed from its bytes."""
+"""Detection of the encoding of a text file from its bytes."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from allalike.readers.formats.compression import open_bytes, read_start
 if TYPE_CHECKING:
     from pathlib import Path
 
-SAMPLE_BYTES = 1 << 22  # this much is looked at; what comes behind must be written in the same way
+SAMPLE_BYTES = 1 << 22  # at the start of a file, from which its encoding is detected
 _MAX_GUESS_BYTES = 1 << 17
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before that of UTF-16, with which it begins
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is a prefix of this one
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_LIKELY = (  # beside cp1252 and UTF-8, which are looked for before
+_LIKELY = (  # besides cp1252 and UTF-8, which are tried first
     *("cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8-r", "cp866", "macroman"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949"),
 )
 _ACCENTED = "À-ÖØ-öø-ÿŒœŠšŽžŸ"
 _UNLIKELY_WESTERN = late_pattern(
     rf"[a-zA-Z{_ACCENTED}][^\x00-\x7f{_ACCENTED}\u2019\u00b4\u00b7\u2013\u2014][a-zA-Z{_ACCENTED}]"  # a sign in a word
-    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital behind a small letter
+    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital after a small letter
     rf"|[{_ACCENTED}]{{4}}"
     r"|[\u00f0\u00fe\u00b9\u00b3\u00bc\u00be\u00a5\u00a6\u00a8\u00ac\u00b8\u00d7\u00f7\u0192\u02c6\u2030\u2020\u2021]"
 )
@@ -40,15 +40,15 @@ _TRIAL = "task,label\n"
 
 
 def find_name(encoding: str) -> str:
-    """Return Python's name of an encoding of files, or raise LookupError, TypeError or ValueError.
+    """Return Python's name of a text encoding, or raise LookupError, TypeError or ValueError.
 
-    Python also has codecs for other things, and some that cannot read a text piece by piece.
+    Python also has codecs that do not encode text, and codecs that cannot decode incrementally.
     """
     written = _TRIAL.encode(encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     read = "".join(decoder.decode(bytes([byte])) for byte in written) + decoder.decode(b"", final=True)
     if read != _TRIAL:
-        raise LookupError(f"{encoding!r} does not read what it has written")
+        raise LookupError(f"{encoding!r} does not decode its own output")
     return codecs.lookup(encoding).name
 
 
@@ -58,7 +58,7 @@ def find_encoding(path: Path) -> str:
 
 
 def guess_encoding(sample: bytes) -> str:
-    """Guess the encoding of some bytes; of very many, the last character may be cut."""
+    """Guess the encoding of bytes; the last character of a full sample may be incomplete."""
     for mark, name in _BOMS.items():
         if sample.startswith(mark):
             return name
@@ -74,20 +74,20 @@ def guess_encoding(sample: bytes) -> str:
 
 
 def _guess(lines: list[bytes]) -> str:
-    """Guess the encoding of lines that are neither ASCII nor all of them UTF-8."""
+    """Guess the encoding of non-ASCII lines, not all of which are valid UTF-8."""
     if 2 * sum(bool(_decode(line, "utf-8")) for line in lines) >= len(lines):
-        return "utf-8"  # some lines are damaged, and reading them names the first
+        return "utf-8"  # with damaged lines, of which reading names the first
     telling = b"\n".join(lines)[:_MAX_GUESS_BYTES]
     western = _decode(telling, "cp1252")
     if western and len(_UNLIKELY_WESTERN.findall(western)) <= 0.02 * _count_foreign(western):
         return "cp1252"
-    for name in ("cp932", "euc_jp"):  # short Japanese texts are easily taken for Korean
+    for name in ("cp932", "euc_jp"):  # chardet often detects short Japanese texts as Korean
         text = _decode(telling, name)
         if len(re.findall("[\u3041-\u30fe]", text)) > 0.2 * _count_foreign(text):
             return name
-    import chardet  # which takes a while, and is rarely needed
+    import chardet  # slow to import, and rarely needed
 
-    with warnings.catch_warnings():  # that nothing fits, which is seen
+    with warnings.catch_warnings():  # of no match, which is handled below
         warnings.simplefilter("ignore")
         best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
     with suppress(LookupError, UnicodeDecodeError):
@@ -97,7 +97,7 @@ def _guess(lines: list[bytes]) -> str:
 
 
 def _decode(data: bytes, encoding: str) -> str:
-    """Return a text, or an empty one if the bytes are not in this encoding."""
+    """Return the decoded text, or an empty one if the bytes are not valid in this encoding."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
@@ -109,7 +109,7 @@ def _count_foreign(text: str) -> int:
 
 
 def read_text(path: Path, encoding: str | None = None) -> str:
-    """Return all of a text file; the ends of lines stay as they are."""
+    """Return the content of a text file, with its original line endings."""
     encoding = encoding or find_encoding(path)
     try:
         with io.TextIOWrapper(open_bytes(path), with_mark(encoding), newline="") as file:
@@ -119,23 +119,23 @@ def read_text(path: Path, encoding: str | None = None) -> str:
 
 
 def undecodable(path: Path, encoding: str, error: UnicodeError, line: int | None = None) -> InputError:
-    """Return the error for a file that is in another encoding than it was taken to be; it proposes the likely one."""
+    """Return the error for a file that is not in the assumed encoding; it proposes the detected one."""
     found = find_encoding(path)
     where = str(path) if line is None else f"{path}: line {line}"
     return InputError(
-        f"{where} is not written in {encoding}: {str(error).rstrip('.')}. Save it as UTF-8, or say how it is written.",
+        f"{where} is not valid {encoding}: {str(error).rstrip('.')}. Save it as UTF-8, or name its encoding.",
         encoding=found if found != encoding else "latin-1",
     )
 
 
 def with_mark(encoding: str) -> str:
-    """Return the encoding that leaves out the mark with which Windows begins files of UTF-8."""
+    """Return the variant of an encoding that skips a byte order mark of UTF-8."""
     return "utf-8-sig" if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig") else encoding
 
 
 def decode_start(sample: bytes, encoding: str, path: Path) -> str:
-    """Decode the beginning of a file, whose last character may be cut; wrong bytes are replaced."""
+    """Decode the beginning of a file, whose last character may be incomplete; invalid bytes are replaced."""
     try:
         return codecs.getincrementaldecoder(with_mark(encoding))(errors="replace").decode(sample)
-    except UnicodeError as error:  # as of UTF-16 without its mark, which does not show which of its two forms it has
+    except UnicodeError as error:  # such as UTF-16 without a mark of its byte order
         raise undecodable(path, encoding, error) from error

@@ -1,4 +1,4 @@
-"""Failures: why a file or a table cannot be read, in one line."""
+"""One-line errors for files and tables that cannot be read."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")  # packages that compute what is read
-TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a quote is never closed"
+TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a closing quote is missing"
 
 
 def unreadable(path: Path | str, error: OSError) -> InputError:
-    """Turn a failure of the system into an error that names the file."""
+    """Convert an error of the operating system into one that names the file."""
     return InputError(f"{path} cannot be read: {str(error.strerror or error).rstrip('.')}.")
 
 
 def check_width(names: Sequence[Any], where: str) -> None:
-    """Refuse columns that are too many."""
+    """Refuse a table with too many columns."""
     if len(names) > MAX_COLUMNS:
         raise InputError(
-            f"{where} has {len(names):,} columns, and at most {MAX_COLUMNS:,} are read. Leave some out; if it is a"
-            " matrix, turn it round, or write a row of worker, task and label for each answer."
+            f"{where} has {len(names):,} columns, and the limit is {MAX_COLUMNS:,}. Remove columns. If it is a matrix,"
+            " transpose it, or write one row of worker, task and label per answer."
         )
 
 
 def check_gaps(n_empty: int, where: str) -> None:
-    """Refuse a table of very many empty cells, where these take no room in its file."""
+    """Refuse a table with too many empty cells, which take no space in its file."""
     if n_empty > MAX_EMPTY_CELLS:
         raise InputError(
-            f"{where} would be a table with {n_empty:,} empty cells, and at most {MAX_EMPTY_CELLS:,} are read. Leave"
-            " out columns that are not needed; if it is a matrix, write a row of worker, task and label for each"
-            " answer."
+            f"{where} would be a table with {n_empty:,} empty cells, and the limit is {MAX_EMPTY_CELLS:,}. Remove"
+            " columns that are not needed. If it is a matrix, write one row of worker, task and label per answer."
         )
 
 
 def check_names(names: Sequence[Any], where: str) -> None:
-    """Refuse columns that are too many, or of which two have the same name."""
+    """Refuse a table with too many columns, or with two columns of the same name."""
     check_width(names, where)
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
@@ -55,7 +54,7 @@ def check_names(names: Sequence[Any], where: str) -> None:
 
 
 def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
-    """Return what a function reads; if it fails, raise an error that names the source, its format and the reason.
+    """Return the result of a function; if it fails, raise an error that names the source, its format and the reason.
 
     >>> guard("a.json", "JSON", lambda: json.loads("[1,"))
     Traceback (most recent call last):
@@ -65,12 +64,12 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
         return read()
     except OSError as error:
         raise unreadable(path, error) from error
-    except pa.ArrowMemoryError as error:  # also where a damaged file says that it has so much
+    except pa.ArrowMemoryError as error:  # also if the metadata of a damaged file contain a huge size
         raise TooLargeError(
-            f"There is not enough memory to read {path} as {file_format}, unless it is damaged. Leave out columns that"
-            " are not needed, or split it; of CSV and Parquet, the disk engine reads only a part at a time."
+            f"There is not enough memory to read {path} as {file_format}, or it is damaged. Remove columns that are not"
+            " needed, split the file, or use engine='disk', which reads CSV and Parquet in parts."
         ) from error
-    except BaseException as error:  # a panic of polars is no Exception
+    except BaseException as error:  # a panic of polars is not an Exception
         known = (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError)
         if not isinstance(error, known) and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
@@ -82,7 +81,7 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
 def each_batch(
     path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of one batch of records after the other, each guarded and checked."""
+    """Yield the columns of each batch of records, read with `guard` and checked."""
     before = 0
     while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
         columns = {name: batch.column(name) for name in names}
@@ -94,12 +93,12 @@ def each_batch(
 def check_columns(
     columns: Mapping[str, Any], where: str, *, before: int = 0, text: bool = False, sound: bool = True
 ) -> None:
-    r"""Refuse Arrow columns with unreadable values, and name the row; so many rows came ``before`` them.
+    r"""Refuse Arrow columns with unreadable values, and name the row, counted from ``before``.
 
-    Arrow takes the bytes of JSON lines and Parquet as they are, be they UTF-8 or not, and would write them out again.
+    Arrow copies the bytes of JSON lines and Parquet unchanged, even if they are not valid UTF-8.
 
-    For a ``text`` file the user can name the encoding instead. Where Arrow has taken arrays out of a file as they lie
-    there, they are not ``sound`` before all in them has been looked at.
+    For a ``text`` file the message proposes an encoding. Arrays that Arrow maps from a file unchecked are not ``sound``
+    and are validated completely.
 
     >>> broken = pa.StringArray.from_buffers(1, *pa.array([b"caf\xe9"]).buffers()[1:])
     >>> check_columns({"label": broken}, "a.parquet", before=6)
@@ -112,26 +111,26 @@ def check_columns(
             column.validate(full=not sound or not _is_ascii(column))
             plain = make_plain(pa.chunked_array([], column.type))
             if not isinstance(plain, list) and plain.type in (pa.binary(), pa.large_binary()):
-                make_plain(column).cast(pa.large_string())  # which is how it will be written
+                make_plain(column).cast(pa.large_string())  # the type in which it will be written
         except pa.ArrowInvalid as error:
             for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _find_broken(value):
                     known = [Proposal({"encoding": guess_encoding(broken)})] if text else []
                     raise InputError(
                         f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
-                        f"{', or say how it is written' if text else ''}.",
+                        f"{', or name its encoding' if text else ''}.",
                         proposals=known,
                     ) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
         if (place := find_unreadable(column)) is not None:
             raise InputError(
-                f"{where}: the {name!r} in row {before + place + 1} cannot be read as {column.type}. Dates and times go"
-                " from year 1 to 9999, in known time zones, and records have each field once."
+                f"{where}: the {name!r} in row {before + place + 1} cannot be read as {column.type}. Dates must be in"
+                " years 1 to 9999 and in known time zones, and records must have each field once."
             )
 
 
 def _is_ascii(column: Any) -> bool:
-    """Return whether all bytes of a column of texts are ASCII, which is found out much faster than UTF-8 is."""
+    """Return whether all bytes of a text column are ASCII, which is much faster to check than UTF-8."""
     if not pa.types.is_string(column.type):
         return False
     texts = [np.frombuffer(data, np.int8) for chunk in column.chunks if (data := chunk.buffers()[2]) is not None]
@@ -139,13 +138,13 @@ def _is_ascii(column: Any) -> bool:
 
 
 def _find_broken(value: Any) -> bytes:
-    """Return the bytes of a value that are no text, if that is what is wrong with it."""
+    """Return the bytes of a value that is not valid UTF-8, or no bytes."""
     try:
         found = value.as_py()
         if isinstance(found, bytes):
             found.decode()
     except UnicodeDecodeError as error:
         return bytes(error.object[:60])
-    except (ValueError, OverflowError):  # which is another matter
+    except (ValueError, OverflowError):  # errors of another kind
         pass
     return b""

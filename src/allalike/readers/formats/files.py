@@ -1,4 +1,4 @@
-"""Files: the options of reading, and the format of each file by its first bytes, its ending and its content."""
+"""Read options, and detection of a file's format from its first bytes, its ending and its content."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MANIFEST = "manifest.csv"  # of a folder of masks
 
 
 class ReadOptions(TypedDict, total=False):
-    """Read options, as documented by `allalike.read`: functions of answers take these as keywords.
+    """Read options, as documented by `allalike.read`, which functions that read answers take as keywords.
 
-    The usual values, and what they may be, are those of `Scan` and of `Files`.
+    Defaults and allowed values are defined by `Scan` and `Files`.
     """
 
     columns: Mapping[str, str] | None
@@ -53,12 +53,13 @@ READ_OPTIONS = tuple(ReadOptions.__annotations__)
 
 
 def _check_encoding(value: Any, name: str) -> str:
-    """Return the name of an encoding of text, as Python knows it."""
+    """Return Python's name of a text encoding."""
     try:
         return find_name(value)
     except (LookupError, TypeError, ValueError) as error:
         raise OptionError(
-            f"{name} is {value!r}. Name one such as utf-8, latin-1, cp1252, utf-16 or shift_jis."
+            f"{name} is {value!r}, which is not a text encoding. Give one such as utf-8, latin-1, cp1252, utf-16 or"
+            " shift_jis."
         ) from error
 
 
@@ -66,7 +67,7 @@ def _check_encoding(value: Any, name: str) -> str:
 class Files(Options):
     """Options for reading files; the parameters are those of `allalike.read`.
 
-    ``golden`` is for exports whose tool marks gold labels: what is marked is no answer then, but known.
+    With ``golden``, annotations that a tool marks as gold are gold labels instead of answers.
     """
 
     tool: str | None = None
@@ -83,13 +84,11 @@ class Files(Options):
 
 
 def list_words(na_values: Any, name: str) -> tuple[str, ...]:
-    """Return the texts that say that there is no label."""
+    """Return the texts that mean a missing label."""
     several = isinstance(na_values, Iterable) and not isinstance(na_values, str)
     words = tuple(na_values) if several else (na_values,)
     if not all(isinstance(word, str) for word in words):
-        raise OptionError(
-            f"{name} is {na_values!r}. Give the texts that say that there is no label, such as ['NA', '?']."
-        )
+        raise OptionError(f"{name} is {na_values!r}. Give the texts that mean a missing label, such as ['NA', '?'].")
     return words
 
 
@@ -99,7 +98,7 @@ def list_labels(abstain_label: Any, _: str) -> tuple[Any, ...]:
 
 
 def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> None:
-    """Refuse an option that a function does not have, and name those that it has."""
+    """Refuse an unknown option of a function, and list the known ones."""
     for name in how:
         if name not in READ_OPTIONS:
             own = inspect.signature(function).parameters.values()
@@ -108,9 +107,9 @@ def check_read_options(function: Callable[..., Any], how: Mapping[str, Any]) -> 
             raise OptionError(f"allalike.{function.__name__} has no option {name!r}.{hint} It has {', '.join(known)}.")
 
 
-# Which opener reads a file
+# Openers of files.
 
-# The function that opens each format, given a path and options; its module is imported when it is first needed.
+# The function that opens each format, given a path and options. Its module is imported on first use.
 ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "text.open_delimited"),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json_files.open_json"),
@@ -123,17 +122,17 @@ ENDINGS = {
 }
 _BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\x93NUMPY": ".npy", b"\xd0\xcf\x11\xe0": ".xls"}
 _TEXT_BYTES = 1 << 16
-_TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", ".log")  # whose content shows the format
+_TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", ".log")  # format by content
 
 
 def open_file(path: Path, files: Files) -> Source:
-    """Open a file by the opener of its format."""
+    """Open a file with the opener of its format."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     try:
         module, name = ENDINGS[_find_ending(path)].split(".")
         if module == "arrow" and (packing := find_packing(path)):
-            raise InputError(f"{path} is packed ({packing}), but this format cannot be read so. Unpack it first.")
+            raise InputError(f"{path} is compressed ({packing}), which this format does not support. Unpack it first.")
         opened: Source = getattr(import_module(f"{__package__}.{module}"), name)(path, files)
     except OSError as error:
         raise unreadable(path, error) from error
@@ -141,12 +140,12 @@ def open_file(path: Path, files: Files) -> Source:
 
 
 def _find_ending(path: Path) -> str:
-    """Return the ending of a file's format, whatever the file is called."""
+    """Return the ending of a file's format, which may differ from that of its name."""
     start = guard(path, "a file", lambda: read_start(path, _TEXT_BYTES))
     ending = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
-    if start.startswith(b"PK\x03\x04"):  # an archive of a kind of its own, for others are unpacked by now
+    if start.startswith(b"PK\x03\x04"):  # a spreadsheet or NumPy archive; other archives are already unpacked
         if find_packing(path):
-            raise InputError(f"{path} holds another archive, {inner_path(path).name}. Unpack it first.")
+            raise InputError(f"{path} contains another archive, {inner_path(path).name}. Unpack it first.")
         names = check_archive(path)
         ending = ".xlsx" if "[Content_Types].xml" in names else ".ods" if "mimetype" in names else ".npz"
     ending = ending or inner_path(path).suffix.lower()
@@ -154,10 +153,10 @@ def _find_ending(path: Path) -> str:
         return ending
     text = decode_start(start, guess_encoding(start), path).lstrip()
     if any(ord(char) < 32 and char not in "\t\r\n\f\v" for char in text[:1000]):
-        raise InputError(f"{path} is no text, and of no format that is known. Known endings: {', '.join(ENDINGS)}.")
+        raise InputError(f"{path} is binary, and of no known format. Known endings: {', '.join(ENDINGS)}.")
     if ending not in _TEXT_ENDINGS or text.startswith("<"):
         raise InputError(
-            f"{path} is of no format that is known. If it is text with columns, or JSON, give it such an ending. Known"
-            f" endings: {', '.join(ENDINGS)}."
+            f"{path} is of no known format. If it is text with columns, rename it to .csv, and if it is JSON, to .json."
+            f" Known endings: {', '.join(ENDINGS)}."
         )
     return ".json" if text.startswith(("[", "{")) else ".csv"

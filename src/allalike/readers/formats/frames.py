@@ -1,4 +1,4 @@
-"""Open what Python holds as tables: data frames, streams of Arrow, data sets, rows, nested mappings and matrices."""
+"""Open Python objects as tables: data frames, Arrow streams, data sets, rows, nested mappings and matrices."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices
-SILENT = -1  # what a labelling function returns that abstains
+SILENT = -1  # the value of a labelling function that abstains
 _DATA_SET = "The data set"
 _ROLES = ("worker", "task", "label")
 
 
 def find_opener(source: Any) -> Callable[[Any], Source] | None:
-    """Return the function that opens a frame, a data set, a relation or a nested mapping; nothing for other sources."""
+    """Return the function that opens a frame, a data set, a relation or a nested mapping; None for other sources."""
     if is_nested(source):
         return of_nested
     kind = type(source).__module__.partition(".")[0]
@@ -55,7 +55,7 @@ def find_opener(source: Any) -> Callable[[Any], Source] | None:
 
 
 def hold(source: Any) -> Any:
-    """Return a source that can be read more than once: streams, queries, open files and iterators are read now."""
+    """Return a source that can be read repeatedly; streams, queries, open files and iterators are read now."""
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
     if is_computed(source):
@@ -70,7 +70,7 @@ def of_frame(frame: Any) -> Source:
     if not isinstance(frame, pa.Table):
         check_zeros(getattr(frame, "schema", ""))
     kinds = dict(frame.schema.items()) if type(frame).__module__.partition(".")[0] == "polars" else {}
-    beyond = [name for name, kind in kinds.items() if str(kind) in ("Object", "Int128", "UInt128")]  # of Arrow's types
+    beyond = [name for name, kind in kinds.items() if str(kind) in ("Object", "Int128", "UInt128")]  # not in Arrow
     objects = {name: frame.get_column(name).to_list for name in beyond}
     rest = frame.drop(beyond) if beyond else frame
     table = rest if isinstance(rest, pa.Table) else guard("The table", "Arrow", lambda: pa.table(rest))
@@ -84,7 +84,7 @@ def of_frame(frame: Any) -> Source:
 
 
 def _of_pandas(frame: Any) -> Source:
-    """Open a frame of pandas; an index with names becomes columns, another one names the rows."""
+    """Open a pandas frame; a named index becomes columns, and an unnamed one names the rows."""
     named = [name for name in frame.index.names if name is not None]
     plain = type(frame.index).__name__ == "RangeIndex"
     if frame.index.nlevels > 1 or (named and named[0] not in frame.columns):
@@ -103,7 +103,7 @@ def _of_pandas(frame: Any) -> Source:
 
 
 def _find_levels(kinds: Mapping[str, Any]) -> dict[str, Domain]:
-    """Return the levels of columns whose categories are ordered: in pandas, and in each Enum of polars."""
+    """Return the levels of ordered categorical columns of pandas and of Enum columns of polars."""
     found: dict[str, Domain] = {}
     for name, kind in kinds.items():
         if type(kind).__name__ == "Enum" or (type(kind).__name__ == "CategoricalDtype" and kind.ordered):
@@ -115,7 +115,7 @@ def _find_levels(kinds: Mapping[str, Any]) -> dict[str, Domain]:
 
 
 def _read_series(series: Any) -> Any:
-    """Return a column of pandas as an Arrow column, or as a list of objects if Arrow has no such type."""
+    """Return a pandas column as an Arrow column, or as a list of objects if Arrow lacks the type."""
     if not len(series):
         return []
     if series.dtype != object:
@@ -127,7 +127,7 @@ def _read_series(series: Any) -> Any:
 
 
 def _of_dataset(source: Any) -> Source:
-    """Open a data set of Arrow, of which only the columns that are asked for are read, or a scanner, which is read."""
+    """Open an Arrow data set, of which only the needed columns are read, or a scanner, which is read now."""
     if not hasattr(source, "schema"):
         return of_frame(source.to_table())
 
@@ -148,9 +148,9 @@ def is_nested(source: Any) -> bool:
 
 
 def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping") -> Source:
-    """Open ``{task: {worker: label}}``; None and NaN are no answers.
+    """Open ``{task: {worker: label}}``; None and NaN are missing answers.
 
-    Frames are also written so, by columns or by rows, which their names show.
+    A frame that was exported to nested mappings, by column or by row, is detected by its names.
     """
     remarks: tuple[str, ...] = ()
     if set(source) >= set(_ROLES) and len({tuple(values) for values in source.values()}) == 1:  # columns by row number
@@ -166,12 +166,12 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
         ]
         columns = {role: [row[place] for row in rows] for place, role in enumerate(_ROLES)}
         if empty := sum(all(map(is_nothing, labels.values())) for labels in source.values()):
-            remarks = (f"{empty:,} tasks have no answers and are left out.",)
+            remarks = (f"{empty:,} tasks have no answers and are excluded.",)
     return of_columns(columns, where, remarks=remarks)
 
 
 def is_rows(source: Any) -> bool:
-    """Return whether a source is rows, and not a table, a mapping, a matrix or paths."""
+    """Return whether a source is rows instead of a table, a mapping, a matrix or paths."""
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or find_opener(source) is not None:
         return False
     if isinstance(source, list | tuple):
@@ -190,12 +190,12 @@ def of_rows(source: Iterable[Any]) -> dict[str, Column]:
 
 
 def is_computed(source: Any) -> bool:
-    """Return whether this is a relation of DuckDB, a lazy frame of polars, or a stream of Arrow that is read once."""
+    """Return whether this is a DuckDB relation, a lazy polars frame, or an Arrow stream that can be read only once."""
     if type(source).__module__.partition(".")[0] in ENGINES and (hasattr(source, "project") or _is_lazy(source)):
         return True
     if not hasattr(source, "__arrow_c_stream__"):
         return False
-    passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # and is gone when it is read
+    passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # which reading exhausts
     frame = hasattr(source, "to_frame") or hasattr(source, "columns") or hasattr(source, "schema")
     return passes or not frame
 
@@ -205,7 +205,7 @@ def _is_lazy(source: Any) -> bool:
 
 
 def _compute(source: Any) -> Any:
-    """Return all rows of what is computed or handed over once."""
+    """Return all rows of a lazy frame, a relation or a stream."""
     if _is_lazy(source):
         check_zeros(guard("The stream", "Arrow", source.collect_schema))
         return guard("The stream", "Arrow", source.collect)
@@ -213,23 +213,23 @@ def _compute(source: Any) -> Any:
 
 
 def check_zeros(schema: Any) -> None:
-    """Refuse names with a zero byte, at which polars would abort."""
+    """Refuse names that contain a zero byte, which abort polars."""
     if "\\x00" in repr(schema):
-        raise InputError("The table has a name with a zero byte in it, of a column or of a field. Rename it.")
+        raise InputError("The name of a column or field of the table contains a zero byte. Rename it.")
 
 
 def of_data_set(source: Any) -> Source:
-    """Open a data set of Hugging Face, with its splits joined; classes have their names, and -1 is none."""
+    """Open a Hugging Face data set, with its splits joined; classes are named, and -1 is a missing label."""
     if isinstance(source, dict):
         return join([of_data_set(split) for split in source.values()])
-    if not hasattr(source, "num_rows"):  # a stream, which is read now
+    if not hasattr(source, "num_rows"):  # a stream
         source = import_module("datasets").Dataset.from_list(list(source), features=source.features)
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         table = source.select_columns(list(asked)).with_format("arrow")[:rows]
         columns = {name: table[name].combine_chunks() for name in asked}
         for name, column in columns.items():
-            if type(feature := source.features[name]).__name__ == "ClassLabel":  # whose numbers stand for names
+            if type(feature := source.features[name]).__name__ == "ClassLabel":  # numbers that encode names
                 known = pc.if_else(pc.less(column, 0), None, column)
                 columns[name] = pc.take(pa.array(feature.names, pa.string()), known)
         check_columns(columns, _DATA_SET)
@@ -238,11 +238,11 @@ def of_data_set(source: Any) -> Source:
     return Source(source.column_names, read, _DATA_SET)
 
 
-# Matrices of numpy and scipy, in memory and in files, and label matrices of labelling functions
+# Matrices of NumPy and SciPy, in memory and in files, and label matrices of labelling functions.
 
 
 def find_matrix(source: Any) -> Any:
-    """Return a matrix of numpy or scipy, the path of one, or nothing."""
+    """Return a NumPy or SciPy matrix, the path of one, or None."""
     named = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
     if isinstance(named, str | os.PathLike):
         return Path(named) if Path(named).suffix.lower() in (".npy", ".npz") else None
@@ -251,7 +251,7 @@ def find_matrix(source: Any) -> Any:
 
 
 def holds_rows(matrix: Any) -> bool:
-    """Return whether a matrix is rows of (worker, task, label): no value in two columns, no answer twice."""
+    """Return whether a matrix is rows of (worker, task, label), without a value in two columns or repeated answers."""
     if not isinstance(matrix, np.ndarray) or matrix.shape[1] != 3:
         return False
     rows = matrix.tolist()
@@ -261,7 +261,7 @@ def holds_rows(matrix: Any) -> bool:
 
 
 def open_matrix(source: Any, wide: str | None) -> Source:
-    """Open a matrix or the file of one: as ``wide`` says, or as a label matrix, whose least number is -1."""
+    """Open a matrix or its file: with ``wide`` as the layout, or as a label matrix, whose minimum is -1."""
     matrix = load_matrix(source) if isinstance(source, Path) else source
     if wide is not None:
         return of_matrix(matrix, *ROWS[wide])
@@ -275,13 +275,13 @@ def open_matrix(source: Any, wide: str | None) -> Source:
     shape = " x ".join(map(str, matrix.shape))
     rows = ", or a worker, a task and a label (then give array.tolist())" if matrix.shape[1] == 3 else ""
     raise InputError(
-        f"A matrix of {shape} cells does not say whether its rows are tasks or workers{rows}.",
+        f"The rows of a matrix of {shape} cells may be tasks or workers{rows}.",
         proposals=[Proposal({"wide": wide}) for wide in ROWS],
     )
 
 
 def of_matrix(matrix: Any, down: str, across: str) -> Source:
-    """Open a matrix; NaN, None, empty texts and masked cells are no answers. All stored cells of a sparse one are."""
+    """Open a matrix; NaN, None, empty texts, masked cells and absent cells of a sparse matrix are missing answers."""
     if hasattr(matrix, "tocoo"):
         cells = matrix.tocoo()
         rows, columns, values = np.asarray(cells.row), np.asarray(cells.col), cells.data
@@ -292,10 +292,10 @@ def of_matrix(matrix: Any, down: str, across: str) -> Source:
     if isinstance(matrix, np.ma.MaskedArray):
         present &= ~np.broadcast_to(matrix.mask, matrix.shape).ravel()
     if not present.any():
-        raise InputError("There are no answers: the matrix has no cell with a value.")
+        raise InputError("The matrix contains no answers: all of its cells are empty.")
     values = values[present]
     if not present.all() and values.dtype.kind == "f" and (np.abs(values) < 2**53).all():
-        whole = values.astype(np.int64)  # an empty cell has made floats of them
+        whole = values.astype(np.int64)  # integers that an empty cell turned into floats
         values = whole if (whole == values).all() else values
     return of_columns(
         {
@@ -310,26 +310,26 @@ def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
     """Mark cells without an answer."""
     if values.dtype.kind in "OU":
         return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
-    return np.not_equal(values, values) if values.dtype.kind in "fmM" else np.zeros(values.shape, np.bool_)  # as NaN is
+    return np.not_equal(values, values) if values.dtype.kind in "fmM" else np.zeros(values.shape, np.bool_)  # NaN, NaT
 
 
 def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:
-    """Return a table of labelling functions, with a message; on so many tasks all of them abstain."""
-    nothing = f" On {silent:,} tasks no function says anything; they are left out." if silent else ""
-    remark = f"It is a label matrix: workers are labelling functions, and {SILENT} says nothing{otherwise}.{nothing}"
+    """Return a table of labelling functions, with a message; ``silent`` is the number of tasks without a label."""
+    nothing = f" {silent:,} tasks on which all functions abstain are excluded." if silent else ""
+    remark = f"Read as a label matrix: workers are labelling functions, and {SILENT} means abstain{otherwise}.{nothing}"
     return replace(table, domain="categorical", notes={"silent": silent}, remarks=(*table.remarks, remark))
 
 
 def refuse_matrix(path: Path, *_: Any) -> Source:
     """Ask whether the rows of a matrix are tasks or workers."""
     raise InputError(
-        f"{path} is a matrix. Its rows may be tasks or workers.",
+        f"{path} is a matrix, whose rows may be tasks or workers.",
         proposals=[Proposal({"wide": wide}) for wide in ROWS],
     )
 
 
 def load_matrix(path: Path) -> Any:
-    """Return the matrix in a file: an array of numpy, or a sparse one of scipy. Pickles are never read."""
+    """Return the matrix in a file: a NumPy array or a sparse SciPy matrix. Pickles are never loaded."""
     if not path.exists():
         raise InputError(f"There is no file {path}.")
     check_regular(path)
@@ -337,26 +337,26 @@ def load_matrix(path: Path) -> Any:
         matrix = _load(path)
     except InputError:
         raise
-    except Exception as error:  # a damaged file may break anything in the parser, whose messages are about its own code
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # of a position beyond the file
+    except Exception as error:  # a damaged file may raise any exception in the parser
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a position beyond the end
             raise unreadable(path, error) from error
         reason = (
-            "it holds Python objects, and nothing is unpickled. Save numbers or texts, for example with"
+            "it contains Python objects, which are never unpickled. Save numbers or texts, for example with"
             " numpy.save('matrix.npy', matrix.astype(float))."
             if "Object arrays" in str(error)
-            else "it is damaged, incomplete, or not a matrix of numpy or scipy. Copy it again, or save the matrix again"
+            else "it is damaged, incomplete, or not a NumPy or SciPy matrix. Copy it again, or save the matrix again"
             " with numpy.save or scipy.sparse.save_npz."
         )
         raise InputError(f"{path} cannot be read: {reason}") from error
     if len(matrix.shape) != 2:
-        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. A matrix has 2.")
+        raise InputError(f"{path} has {len(matrix.shape)} dimensions: {matrix.shape}. Save an array of 2 dimensions.")
     return matrix
 
 
 def _load(path: Path) -> Any:
     if not zipfile.is_zipfile(path):
         if read_start(path, 6) != b"\x93NUMPY":
-            raise ValueError("another format")  # before numpy opens it, and lets it open
+            raise ValueError("another format")  # before NumPy opens the file and leaves it open
         return np.load(path, mmap_mode="r", allow_pickle=False)
     names = {Path(name).stem for name in check_archive(path)}
     if {"format", "shape", "data"} <= names:
@@ -365,7 +365,7 @@ def _load(path: Path) -> Any:
         with path.open("rb") as file:
             matrix: Any = load_npz(file)
         if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)  # or its indices may lead beyond it
+            matrix.check_format(full_check=True)  # its indices may be out of range
         return matrix.tocoo()
     if len(names) != 1:
         listed = ", ".join(map(repr, sorted(names)))

@@ -1,4 +1,4 @@
-"""Read JSON and JSON lines, and paths into nested records."""
+"""Read JSON and JSON Lines files, and paths into nested records."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ Steps = tuple[str | int | None, ...]  # keys, indices, and None for each element
 
 LINES = (".jsonl", ".ndjson")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
-_LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # where paths are looked for
+_LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # limits of the search for paths
 _ABSENT = object()
 _BLOCK_BYTES = 1 << 20
-_MOST_FIELDS = 32  # that are decoded into columns; records with more of them stay dictionaries
+_MOST_FIELDS = 32  # decoded into columns; records with more fields stay dictionaries
 _PLAIN = {str, int, float, bool}
 
 
 def open_json(path: Path, files: Files | None = None) -> Source:
-    """Open a JSON file: a list of records, ``{task: {worker: label}}``, a list per column, or one record per line."""
+    """Open a JSON file: records in a list or one per line, ``{task: {worker: label}}``, or a list per column."""
     given = files.encoding if files else None
     encoding = given or guard(path, "JSON", lambda: find_encoding(path))
     lines = inner_path(path).suffix.lower() in LINES
@@ -72,7 +72,7 @@ def _is_record(line: str) -> bool:
 
 
 def _are_columns(document: Any) -> bool:
-    """Return whether an object has a list for each column, with a value for each row."""
+    """Return whether an object contains one list per column, with one value per row."""
     if not isinstance(document, dict) or len(document) < 2:
         return False
     lists = all(isinstance(values, list) and values for values in document.values())
@@ -81,12 +81,12 @@ def _are_columns(document: Any) -> bool:
 
 
 def _open_lines(path: Path, encoding: str) -> Source:
-    """Open a file with one record per line, which is read at once because the records name the columns."""
+    """Open a file with one record per line; it is read completely, because any record may add a column."""
     kinds: dict[str, set[type]] = {}
     parts: list[Any] = []
     for block, line in _read_blocks(path, encoding):
         part = _decode(block, kinds)
-        if part is None:  # because of a new field, or one of another type
+        if part is None:  # a field is new or changes its type
             _learn(_parse_lines(block, path, line), kinds)
             part = _decode(block, kinds)
         if part is None:
@@ -100,7 +100,7 @@ def _open_lines(path: Path, encoding: str) -> Source:
 
 
 def _read_blocks(path: Path, encoding: str) -> Iterator[tuple[bytes, int]]:
-    """Yield whole lines, about a megabyte of them at a time, and the number of the first."""
+    """Yield blocks of complete lines, of about a megabyte, and the number of the first line."""
     number = 1
 
     def open_as_utf8() -> Any:
@@ -113,7 +113,7 @@ def _read_blocks(path: Path, encoding: str) -> Iterator[tuple[bytes, int]]:
 
 
 def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
-    """Decode lines into an Arrow table if all fields have these plain types; otherwise return nothing."""
+    """Decode lines into an Arrow table if all fields have these plain types; otherwise return None."""
     import msgspec
 
     if not 0 < len(kinds) <= _MOST_FIELDS or any(len(kind) > 1 or not kind <= _PLAIN for kind in kinds.values()):
@@ -129,7 +129,7 @@ def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
 
 
 def _learn(records: Sequence[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
-    """Add the names and types of the fields of some records; whole numbers among fractions are fractions."""
+    """Add the names and types of the fields of records; a field with integers and floats is a float."""
     for name in dict.fromkeys(chain.from_iterable(records)):
         kinds.setdefault(name, set())
     for name in kinds if len(kinds) <= _MOST_FIELDS else ():
@@ -144,7 +144,7 @@ def _parse_all(path: Path, encoding: str) -> list[dict[str, Any]]:
 def _parse_lines(block: bytes, path: Path, first: int) -> list[dict[str, Any]]:
     import msgspec
 
-    with suppress(ValueError, RecursionError):  # of NaN and such, which json reads, and errors, to name their line
+    with suppress(ValueError, RecursionError):  # NaN, which the json module reads, and errors, whose line is named
         records: list[Any] = msgspec.json.Decoder().decode_lines(block)
         if all(isinstance(record, dict) for record in records) and not is_deep(records):
             return records
@@ -157,7 +157,7 @@ def _parse_lines(block: bytes, path: Path, first: int) -> list[dict[str, Any]]:
         except ValueError as error:
             raise InputError(f"{path}: line {number} cannot be read as JSON: {error}. Correct or remove it.") from error
         if not isinstance(record, dict):
-            raise InputError(f"{path}: line {number} is null, a list or a value, not an object. Correct or remove it.")
+            raise InputError(f"{path}: line {number} is not a JSON object ({{...}}). Correct or remove it.")
         records += [record] if line.strip() else []
     return records
 
@@ -166,11 +166,11 @@ def _of_records(records: Any, where: str) -> Source:
     return replace(of_records(records, where), written=True)
 
 
-# Paths into nested records, such as ``annotations[].completed_by.id``: one row for each element of a list.
+# Paths into nested records, such as ``annotations[].completed_by.id``: one row per element of a list.
 
 
 def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> Source:
-    """Make a table of paths: one row for each element of the list in them; values above it are repeated."""
+    """Make a table of paths with one row per element of their list; values outside the list are repeated."""
     keys = {key for record in records if isinstance(record, Mapping) for key in record}
     parsed = {path: (path,) if path in keys else _parse(path) for path in paths}
     _check_same_list(parsed, where)
@@ -187,12 +187,12 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
                 f"{where} has no {path!r} in its first record.{did_you_mean(path, known)} It has: {list_names(known)}."
             )
     columns = {path: [None if row[path] is _ABSENT else row[path] for row in rows] for path in paths}
-    remarks = (f"{n_empty:,} of {len(records):,} records have no elements, and so no answers.",) if n_empty else ()
+    remarks = (f"{n_empty:,} of {len(records):,} records have an empty list, and so no answers.",) if n_empty else ()
     return of_columns(columns, where, remarks=remarks)
 
 
 def _parse(path: str) -> Steps:
-    """Split a path into steps; a leading ``[].``, which goes through all records, may be left out."""
+    """Split a path into steps; a leading ``[].``, the list of all records, is optional."""
     path = path.removeprefix("[].")
     steps: list[str | int | None] = []
     end = 0
@@ -203,24 +203,24 @@ def _parse(path: str) -> Steps:
         steps.append(found[1] if found[1] is not None else int(found[2]) if found[2] else None)
         end = found.end()
     if end != len(path) or not steps:
-        raise ColumnError(f"{path!r} is no path into records. Write it like annotations[].completed_by.id.")
+        raise ColumnError(f"{path!r} is not a path into records. Write it like annotations[].completed_by.id.")
     return tuple(steps)
 
 
 def _check_same_list(parsed: Mapping[str, Steps], where: str) -> None:
-    """Refuse paths through two lists of which neither is inside the other."""
+    """Refuse paths through two lists, neither of which contains the other."""
     lists = {path: steps[: len(steps) - steps[::-1].index(None)] for path, steps in parsed.items() if None in steps}
     longest = max(lists, key=lambda path: len(lists[path]), default="")
     for path, steps in lists.items():
         if lists[longest][: len(steps)] != steps:
             raise ColumnError(
-                f"{where}: {path!r} and {longest!r} go through different lists, whose elements do not belong"
-                " together. Give paths through the same list."
+                f"{where}: {path!r} and {longest!r} lead through different lists, whose elements do not correspond."
+                " Give paths through the same list."
             )
 
 
 def _walk(value: Any, paths: Mapping[str, Steps], where: str) -> list[dict[str, Any]]:
-    """Return the rows of one record: a value for each path."""
+    """Return the rows of one record, each with a value per path."""
     rows = [{path: value for path, steps in paths.items() if not steps}]
     for step in dict.fromkeys(steps[0] for steps in paths.values() if steps):
         inner = {path: steps[1:] for path, steps in paths.items() if steps and steps[0] == step}
@@ -236,12 +236,12 @@ def _take_step(value: Any, step: str | int | None, where: str) -> list[Any]:
     if value is None or value is _ABSENT:
         return [] if step is None else [_ABSENT]
     if not isinstance(value, list):
-        raise InputError(f"{where} has {str(value)[:40]!r} where [] in a path stands for a list.")
+        raise InputError(f"{where} has {str(value)[:40]!r} instead of a list where a path has []. Correct the path.")
     return value if step is None else [value[step] if step < len(value) else _ABSENT]
 
 
 def list_paths(records: Sequence[Any]) -> list[list[str]]:
-    """List the paths that belong together, for each list in the records; at most 5 steps deep."""
+    """List the paths that lead through the same list, for each list in the records; at most 5 steps deep."""
     groups: dict[str, dict[str, None]] = {"": {}}
     for record in records[:_LISTED_RECORDS]:
         _note_paths(record, "", "", 0, groups)
@@ -251,7 +251,7 @@ def list_paths(records: Sequence[Any]) -> list[list[str]]:
 
 
 def _note_paths(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict[str, None]]) -> None:
-    """Add the paths of a value to the group of the list that they go through last."""
+    """Add the paths of a value to the group of the innermost list that they lead through."""
     if isinstance(value, Mapping) and value and depth < _LISTED_DEPTH:
         for key, inner in value.items():
             if not set(str(key)) & set(".[]"):

@@ -1,7 +1,7 @@
 """Folders of masks: one image per answer, in a folder per task or per worker, or listed in ``manifest.csv``.
 
-Whether ``a/b.png`` is the mask of task ``a`` by worker ``b`` or the other way round is decided by the user, or by names
-of folders or files: ``task``, ``image``, ``worker``, ``annotator`` and the like. Otherwise it is asked.
+In ``a/b.png``, either folder or file is the task. The layout option decides, or names such as ``task``, ``image``,
+``worker`` or ``annotator``. Otherwise an error asks for the layout.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Sou
     root = Path(folder)
     if (root / MANIFEST).is_file():
         if layout is not None:
-            raise OptionError(f"{root} has a {MANIFEST}, which says where masks lie. Leave the layout out.")
+            raise OptionError(f"{root} has a {MANIFEST}, which lists the masks. Omit the layout.")
         columns, found = _read_manifest(root), MANIFEST
     else:
         paths = _list_images(root)
         folders, stems = [path.parent.name for path in paths], [_ENDING.sub("", path.name) for path in paths]
         if len(twice := Counter(zip(folders, stems, strict=True))) < len(paths):
             name = "/".join(twice.most_common(1)[0][0])
-            raise InputError(f"There are two images called {name} in {root}, with different endings.")
+            raise InputError(f"{root} has two images called {name}, with different endings. Remove or rename one.")
         found = layout or _find_layout(root, set(folders), set(stems))
         outer, inner = ("task", "worker") if found == LAYOUTS[0] else ("worker", "task")
         columns = {outer: [*folders], inner: [*stems], "label": [MaskFile(str(path)) for path in paths]}
@@ -52,7 +52,7 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Sou
 
 
 def _read_manifest(root: Path) -> dict[str, list[object]]:
-    """Read the manifest; paths in it begin at its folder, and must not leave it."""
+    """Read the manifest; its paths are relative to its folder, and must stay inside."""
     where = _within(root, root / MANIFEST)
     table = open_delimited(where)
     names = {name.strip().lower(): name for name in table.names}
@@ -66,15 +66,15 @@ def _read_manifest(root: Path) -> dict[str, list[object]]:
     worker, task, paths = (loaded[names[role]].to_pylist() for role in ("worker", "task", "path"))
     for row, path in enumerate(paths, 1):
         if not path:
-            raise InputError(f"Row {row} of {where} has no path.")
+            raise InputError(f"Row {row} of {where} has no path. Add the path of its mask, or remove the row.")
         if not _within(root, root / path).is_file():
-            raise InputError(f"Row {row} of {where} names {path!r}, but there is no such file in {root}.")
+            raise InputError(f"Row {row} of {where} lists {path!r}, but {root} contains no such file.")
     labels = [MaskFile(str(root / path)) for path in paths]
     return {"worker": [each or None for each in worker], "task": [each or None for each in task], "label": [*labels]}
 
 
 def _list_images(root: Path) -> list[Path]:
-    """List the images in the folders of a folder, and refuse any that lie elsewhere."""
+    """List the images in the subfolders of a folder, and refuse images at other depths."""
     entries = _entries(root, root)
     entries += [path for folder in entries if folder.is_dir() for path in _entries(root, folder)]
     deep = ((path, path.relative_to(root).parts) for path in sorted(root.rglob("*")))
@@ -82,19 +82,17 @@ def _list_images(root: Path) -> list[Path]:
     paths = [path for path in entries if path.name.lower().endswith(ENDINGS) and path.is_file()]
     if not paths:
         raise InputError(
-            f"{root} is a folder with no masks in it: no {', '.join(ENDINGS)} files in folders. To read tables,"
-            f" name the files, for example '{root}/*.csv'."
+            f"{root} contains no masks: no {', '.join(ENDINGS)} files in subfolders. To read tables, name the files,"
+            f" for example '{root}/*.csv'."
         )
     for path in (path.relative_to(root) for path in paths):
         if len(path.parts) != 2:
-            raise InputError(
-                f"It is unclear what {path} in {root} is: masks lie in one folder per task or worker. {_ADVICE}"
-            )
+            raise InputError(f"{path} in {root} is not in a folder of a task or worker, as masks should be. {_ADVICE}")
     return paths
 
 
 def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
-    """Return how masks lie in a folder by its names, or ask."""
+    """Return the layout of a folder of masks by its names, or raise an error that asks for it."""
     kinds = []
     for names in (folders, stems):
         named = [kind for kind, words in _WORDS.items() if all(map(words.search, names))]
@@ -109,7 +107,7 @@ def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
 
 
 def _entries(root: Path, folder: Path) -> list[Path]:
-    """List what is in a folder, but for hidden things; whatever leads out of the root is an error."""
+    """List the visible content of a folder; a link that leads out of the root is an error."""
     try:
         return [_within(root, path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
     except OSError as error:
@@ -119,8 +117,8 @@ def _entries(root: Path, folder: Path) -> list[Path]:
 def _within(root: Path, path: Path) -> Path:
     try:
         inside = path.resolve(strict=path.is_symlink()).is_relative_to(root.resolve())
-    except (OSError, RuntimeError, ValueError) as error:  # a link to itself, a name that is no name
+    except (OSError, RuntimeError, ValueError) as error:  # such as a link to itself, or an invalid name
         raise InputError(f"{path} cannot be followed: {error}.") from error
     if not inside:
-        raise InputError(f"{path} leads out of {root}. Copy the masks into it.")
+        raise InputError(f"{path} leads out of {root}. Copy the masks into that folder.")
     return path

@@ -1,7 +1,7 @@
-"""Find the files that a source names; remote files and rows of databases are copied into temporary files.
+"""Find the files that a source names; remote files and database rows are copied into temporary files.
 
-Most formats are read more than once, and by several threads, so a remote file is copied first. The copy is removed when
-nothing refers to it any more.
+Most formats are read more than once, and by several threads, so a remote file is copied first. The copy is removed with
+the last reference to it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 22
-_BATCH_BYTES = 1 << 24  # of which a file of Arrow is made, for databases hand over much fewer at a time
+_BATCH_BYTES = 1 << 24  # per batch of an Arrow file, because the batches of databases are much smaller
 
 
 def find_places(source: str | os.PathLike[str], query: str | None = None, table: str | None = None) -> list[Path]:
-    """Return the files of a path, a pattern or an address; rows of a database are put into one."""
+    """Return the files of a path, a pattern or an address; the rows of a database become one file."""
     if query is not None and table is not None:
-        raise OptionError("query= and table= are both given. Leave one of them out.")
+        raise OptionError("query= and table= are both given. Omit one of them.")
     named = name_place(source)
     if not isinstance(named, Address):
         return _open_databases(_matching(named), query, table)
@@ -52,21 +52,21 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
 
 
 def name_place(source: Any) -> Any:
-    """Return an address, which hides its secrets and holds what was fetched, or else the source itself."""
+    """Return an address, which hides its secrets and keeps its fetched files, or else the source itself."""
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
         return [name_place(each) for each in source]
     return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
 
 
 def fetch_places(source: Any, query: str | None, table: str | None) -> None:
-    """Fetch remote data for an engine of this machine; they stay as long as their address."""
+    """Fetch remote data for a local engine; the copies exist as long as their address."""
     for name in source if isinstance(source, list | tuple) else [source]:
         if isinstance(name, Address):
             find_places(name, query, table)
 
 
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
-    """Return the files of a source that are on this machine: those of an address if they were fetched."""
+    """Return the local files of a source; for an address, those that were already fetched."""
     named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]
@@ -74,9 +74,9 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def local_name(name: str) -> str:
-    """Return the path of an address of a local file, and any other name as it is."""
+    """Return the path of the address of a local file, and other names unchanged."""
     if name.startswith("file:"):
-        from urllib.request import url2pathname  # which imports all of HTTP
+        from urllib.request import url2pathname  # slow: it imports the HTTP client
 
         return url2pathname(urlsplit(name).path)
     address = find_address(name)
@@ -84,8 +84,8 @@ def local_name(name: str) -> str:
 
 
 def _matching(name: str | os.PathLike[str]) -> list[Path]:
-    """Return the file that a path names, or all that match a pattern."""
-    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # the former may be a Spooled
+    """Return the file of a path, or all files that match a pattern."""
+    path = name if isinstance(name, Path) else Path(local_name(os.fspath(name)))  # a Path may be a Spooled
     try:
         if path.exists() or not glob.has_magic(str(path)):
             return [path]
@@ -93,21 +93,21 @@ def _matching(name: str | os.PathLike[str]) -> list[Path]:
         raise unreadable(path, error) from error
     found = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
     if not found:
-        raise InputError(f"No file matches {str(path)!r}.")
+        raise InputError(f"No file matches {str(path)!r}. Correct the pattern.")
     return found
 
 
 def _open_databases(paths: list[Path], query: str | None, table: str | None) -> list[Path]:
-    """Return files, and for databases among them their rows."""
+    """Return the files, with each database replaced by a file of its rows."""
     found = [find_address(path) for path in paths]
     if None in found and (query or table):
         what, which = "query" if query else "table", paths[found.index(None)]
-        raise OptionError(f"{what}= is for databases, and {which} is none. Leave it out.")
+        raise OptionError(f"{what}= is for databases, and {which} is not a database. Omit {what}=.")
     return [path if each is None else spool_rows(each, query, table) for path, each in zip(paths, found, strict=True)]
 
 
 def find_system(address: Address) -> tuple[Any, str]:
-    """Return the file system of an address, and the path there."""
+    """Return the file system of an address, and its path in that file system."""
     from fsspec.core import url_to_fs
 
     if find_spec(STORES.get(address.scheme, "fsspec")) is None:  # then one package serves all stores
@@ -121,20 +121,20 @@ def _fetch(address: Address) -> list[Path]:
     report("reading")
     with reaching(address):
         system, path = find_system(address)
-        web = address.scheme in ("http", "https")  # where a ? begins a query
+        web = address.scheme in ("http", "https")  # in which ? begins a query
         pattern = not web and glob.has_magic(path)
         folder = path.rstrip("/") if not web and not pattern and system.isdir(path) else None
         paths = sorted(system.glob(path) if pattern else system.find(path) if folder else [path])
         if not 0 < len(paths) <= MAX_FETCHED_FILES:
             raise InputError(
-                f"{address} stands for {len(paths):,} files, and at least one and at most {MAX_FETCHED_FILES:,} are"
-                " fetched. Correct the address, or join files into larger ones."
+                f"{address} matches {len(paths):,} files, and the limit is 1 to {MAX_FETCHED_FILES:,}. Correct the"
+                " address, or join files into larger ones."
             )
         return _copy_all(system, address, paths, folder)
 
 
 def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str | None) -> list[Path]:
-    """Copy files: those of a folder into a folder, others each into one of its own."""
+    """Copy files: those of a folder into one folder, and others into a folder each."""
     place = address.place = SpoolFolder()
     scheme, copies, left = f"{address.scheme}://", [], MAX_FETCHED_BYTES
     for number, path in enumerate(paths):
@@ -143,28 +143,28 @@ def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str |
         if folder is not None:
             names = path.removeprefix(folder).strip("/").split("/")
         if any(name in ("", "..") or Path(name).name != name for name in names):
-            raise InputError(f"{address} has a file whose name cannot be that of a file here: {path!r}. Rename it.")
+            raise InputError(f"{address} has a file whose name is not valid on this system: {path!r}. Rename it.")
         copy = place.path.joinpath("files", *names)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        system.info(path)  # for obstore complains when it closes what it could not open
+        system.info(path)  # because obstore fails again when it closes a file that it could not open
         with system.open(path, "rb") as source, copy.open("wb") as target:
-            while part := source.read(_CHUNK):  # whatever the server says of the size
+            while part := source.read(_CHUNK):  # the size that the server reports may be wrong
                 left -= len(part)
                 if left < 0:
                     raise InputError(
-                        f"{address} has more bytes than are fetched: at most {MAX_FETCHED_BYTES:,}. Name fewer files,"
-                        " or have Spark read them where they are.",
+                        f"{address} is too large: at most {MAX_FETCHED_BYTES:,} bytes are fetched. Name fewer files, or"
+                        " use engine='spark', which reads them in place.",
                         engine="spark",
                     )
                 target.write(part)
         if read_start(copy, 100).lstrip().lower().startswith((b"<!doctype html", b"<html")):
-            raise InputError(f"{address} is a page of the web, and no file of answers. Perhaps it asks you to sign in.")
+            raise InputError(f"{address} is a web page, not a file of answers. Check whether it asks you to sign in.")
         called = str(address) if len(paths) == 1 else scheme + path.removeprefix(scheme).lstrip("/")
         copies.append(Spooled.at(copy, called, place))
     return [place.path / "files"] if folder is not None else [*copies]
 
 
-# Temporary files, for streams, which can be read once, and for remote data.
+# Temporary files for streams, which can be read only once, and for remote data.
 
 
 class SpoolFolder:
@@ -178,14 +178,14 @@ class SpoolFolder:
 
 
 class Spooled(type(Path())):  # type: ignore[misc]
-    """A temporary file that has another name in messages."""
+    """A temporary file with another name in messages."""
 
     called = "the open file"
     within: SpoolFolder | None = None
 
     @classmethod
     def at(cls, path: Path, called: str, within: SpoolFolder | None = None) -> Spooled:
-        """Name a file; the folder that it is ``within`` exists as long as this path."""
+        """Return a named temporary file; the folder that it is ``within`` exists as long as this path."""
         made = cls(os.fspath(path))
         made.called, made.within = called, within
         return made
@@ -198,7 +198,7 @@ class Spooled(type(Path())):  # type: ignore[misc]
 
 
 def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
-    """Write a stream into a file with the ending of JSON or CSV, whichever it looks like."""
+    """Write a stream into a file with the ending .json or .csv, depending on its content."""
     raw = folder / "input"
     with raw.open("wb") as file:
         while part := stream.read(_CHUNK):
@@ -211,11 +211,11 @@ def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
 
 
 def spool_open_file(stream: IO[Any]) -> Path:
-    """Return the path of an open file of which nothing was read yet, or else a temporary file with the rest of it."""
+    """Return the path of an open file at its start, or else a temporary file with the rest of its content."""
     name = getattr(stream, "name", None)
     try:
         untouched = isinstance(name, str) and Path(name).is_file() and stream.tell() == 0
-    except (OSError, ValueError):  # such as a text that is read line by line
+    except (OSError, ValueError):  # such as a text file that is being iterated
         untouched = False
     if untouched:
         return Path(str(name))
@@ -241,7 +241,7 @@ def spool_batches(reader: Any, called: str) -> Spooled:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without a dictionary, which may differ from batch to batch, and long numbers of a database."""
+    """Return a column without its dictionary, which may differ between batches, and decimals as floats."""
     if pa.types.is_dictionary(column.type):
         values = column.dictionary
         return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(column.indices)
@@ -250,12 +250,12 @@ def _plain(column: Any) -> Any:
 
 # Connect to databases by ADBC, and stream the rows of a table or query into a temporary file.
 
-_READING = {  # so that nothing is written, and rows come in the same order each time
+_READING = {  # for read-only access, and the same order of rows each time
     "postgresql": ("SET synchronize_seqscans = off", "SET TRANSACTION READ ONLY"),
-    "sqlite": ("PRAGMA trusted_schema = OFF",),  # so that views call no function with side effects
+    "sqlite": ("PRAGMA trusted_schema = OFF",),  # views must not call functions with side effects
     "duckdb": ("SET lock_configuration = true",),
 }
-_QUOTED = re.compile(  # comments, and texts and names in quotes
+_QUOTED = re.compile(  # comments, quoted texts and quoted names
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(\w*)\$.*?\$\1\$", re.DOTALL
 )
 _RECOVERY = "PRAGMA schema_version; PRAGMA wal_checkpoint(TRUNCATE)"
@@ -267,20 +267,20 @@ _LISTS = {
 
 @contextmanager
 def connected(address: Address) -> Iterator[Any]:
-    """Connect to a database, read-only, in a transaction; its failures are one line without secrets.
+    """Connect to a database, read-only, in a transaction; errors are one line without secrets.
 
-    SQLite opens the file alone: a journal beside it may name files, which SQLite would remove. DuckDB opens no other
-    file either, which the views of a stranger's file may name.
+    SQLite ignores a journal beside the file, because a journal can name other files that SQLite would remove. DuckDB
+    opens no other files, which the views of an untrusted file may name.
     """
     if address.scheme in ("sqlite", "duckdb") and not address.file:
-        raise InputError(f"{address} names no file. Write {address.scheme}:///crowd.db.")
+        raise InputError(f"{address} does not name a file. Write {address.scheme}:///crowd.db.")
     with reaching(address):
         before = _check_recovery(address)
         with _connect(address) as connection:
             yield connection
         if _check_recovery(address) != before:
             raise InputError(
-                f"{address} was changed while it was read. Run the command again when no program writes to it."
+                f"{address} was changed while it was read. Run the command again when no other program writes to it."
             )
 
 
@@ -293,7 +293,7 @@ def _connect(address: Address) -> Any:
             db_kwargs={"path": address.file, "enable_external_access": "false", "access_mode": "READ_ONLY"},
         )
     else:
-        alone = "mode=ro&immutable=1"  # which never looks at a journal
+        alone = "mode=ro&immutable=1"  # which ignores journals
         place = f"{Path(address.file).absolute().as_uri()}?{alone}" if address.file else address[:]
         connection = import_module(f"adbc_driver_{kind}.dbapi").connect(place)
     for setting in _READING[kind]:
@@ -302,21 +302,21 @@ def _connect(address: Address) -> Any:
 
 
 def _check_recovery(address: Address) -> tuple[int, int] | None:
-    """Refuse a file of SQLite that needs recovery, and return the time and size of any file that is read.
+    """Refuse an SQLite file that needs recovery, and return the modification time and size of a database file.
 
-    SQLite empties a journal or log, or writes zeros at its start, when it is done with it.
+    SQLite empties a finished journal or log, or writes zeros at its start.
     """
     if not address.file:
         return None
-    path = Path(address.file).resolve()  # beside which SQLite looks for the journal
+    path = Path(address.file).resolve()  # its folder contains the journal
     for left in (Path(f"{path}{end}") for end in ("-journal", "-wal") if address.scheme == "sqlite"):
         with left.open("rb") if left.is_file() else io.BytesIO() as file:
             is_used = file.read(1) not in (b"", b"\0")
         if is_used:
             command = shlex.join(["sqlite3", address.file, _RECOVERY])
             raise InputError(
-                f"{address} needs recovery: {left.name} beside it holds changes of a program that was killed or still"
-                " writes. Recovery can remove other files, which a journal names. If you trust both files, run:"
+                f"{address} needs recovery: {left.name} beside it contains changes by a program that was killed or is"
+                " still writing. Recovery can remove other files that a journal names. If you trust both files, run:"
                 f" {command}. Otherwise remove {left.name}."
             )
     status = path.stat()
@@ -324,14 +324,14 @@ def _check_recovery(address: Address) -> tuple[int, int] | None:
 
 
 def run_statement(connection: Any, statement: str) -> list[Any]:
-    """Run a statement, and return its rows, if it has any."""
+    """Run a statement and return its rows, if any."""
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return list(cursor.fetchall()) if cursor.description else []
 
 
 def spool_rows(address: Address, query: str | None = None, table: str | None = None) -> Spooled:
-    """Write the rows of a table or a query into a temporary file; without either, those of the only table."""
+    """Write the rows of a query, a table or the only table into a temporary file."""
     report("reading")
     where = str(address)
     with connected(address) as connection, connection.cursor() as cursor:
@@ -350,21 +350,21 @@ def spool_rows(address: Address, query: str | None = None, table: str | None = N
 
 
 def _nest_query(query: str, address: Address) -> str:
-    r"""Return a query as a subquery, where only a SELECT is allowed; refuse what would end the subquery."""
+    r"""Return a query as a subquery, in which only a SELECT is valid; refuse a text that would end the subquery."""
     bare = _QUOTED.sub(lambda part: (" " if part[0][:2] in ("--", "/*") else "x") * len(part[0]), query)
     bare = bare.rstrip("; \t\r\n")
     depths = accumulate({"(": 1, ")": -1}.get(character, 0) for character in bare)
     if not re.match(r"[\s(]*(select|with)\b", bare, re.IGNORECASE) or ";" in bare or min(depths) < 0:
         example = "SELECT worker, task, label FROM answers"
         raise InputError(
-            f"The query of {address} is not a single SELECT, and no other statement is run. Write one, such as"
+            f"The query of {address} is not a single SELECT, and no other statement is allowed. Write one such as"
             f" query={example!r}."
         )
-    return f"SELECT * FROM (\n{query[: len(bare)]}\n) AS answers"  # nosec B608 # which the connection only reads
+    return f"SELECT * FROM (\n{query[: len(bare)]}\n) AS answers"  # nosec B608 # the connection is read-only
 
 
 def _find_table(known: list[str], table: str | None, address: Address) -> str:
-    """Return the table that is named, or the only one."""
+    """Return the named table, or the only one."""
     if table in known or (table and "." in table):
         return table
     if not table and len(known) == 1:
@@ -375,6 +375,6 @@ def _find_table(known: list[str], table: str | None, address: Address) -> str:
     if table:
         raise InputError(f"{address} has no table {table!r}.{did_you_mean(table, known)} {listed}")
     raise InputError(
-        f"{address} has {len(known)} tables. Name that of the answers, such as table={known[0]!r}, or give a query=,"
-        f" which may have known truths beside them. {listed}"
+        f"{address} has {len(known)} tables. Name the table of answers, such as table={known[0]!r}, or give a query=,"
+        f" which can also select gold labels. {listed}"
     )

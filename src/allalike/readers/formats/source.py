@@ -1,4 +1,4 @@
-"""Table: named columns of whatever kind, read when they are needed, and steps that reshape them."""
+"""Lazily read tables: named columns of any kind, and steps that reshape them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
     from allalike.domains import Domain
 
-# A column is one of Arrow where Arrow can hold its values, and a list of Python objects elsewhere.
+# A column is an Arrow column if Arrow supports its values, and else a list of Python objects.
 Columns = dict[str, Any]  # by name: Arrow columns, lists of objects, or `Column`s
 Step = Callable[[Columns, int], Columns]
 
-_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # a slice has this many rows of Arrow columns, or of Python objects
+_SLICE_ROWS, _SLICE_OBJECTS = 1 << 20, 1 << 16  # rows per slice of Arrow columns, and of Python objects
 _SLICE_BYTES = 1 << 26
 _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 def ready(data: Any) -> Any:
-    """Return an Arrow column or a list, also of a `Column`."""
+    """Return an Arrow column or a list, also for a `Column`."""
     return data.data if isinstance(data, Column) else data
 
 
@@ -42,7 +42,7 @@ def cells(data: Any) -> list[Any]:
 
 
 def texts(column: Column) -> list[str]:
-    """Return values as texts without blanks around them, with nothing where they are missing."""
+    """Return values as stripped texts, which are empty if missing."""
     pairs = zip(cells(column), column.missing().tolist(), strict=True)
     return ["" if gone else str(value).strip() for value, gone in pairs]
 
@@ -54,7 +54,7 @@ def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
         return [value for part in parts for value in part]
     arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
     columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
-    if len({column.type for column in columns}) > 1:  # files may differ in which columns they keep as dictionaries
+    if len({column.type for column in columns}) > 1:  # a column may be a dictionary in some of the files
         columns = [column.cast(value_type(column.type)) for column in columns]
     kinds = {column.type for column in columns}
     if mixed and len(kinds) > 1:
@@ -64,12 +64,12 @@ def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
 
 
 def value_type(kind: Any) -> Any:
-    """Return the type of the values of a column, also of one that is kept as a dictionary."""
+    """Return the type of the values of a column, which may be stored as a dictionary."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def check_types(name: str, kinds: set[Any]) -> None:
-    """Refuse a column that has different types in different files."""
+    """Refuse a column with different types in different files."""
     if len(kinds) > 1:
         listed = ", ".join(sorted(map(str, kinds)))
         raise InputError(f"The column {name!r} has different types in different files: {listed}. Make them the same.")
@@ -77,16 +77,15 @@ def check_types(name: str, kinds: set[Any]) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """A table that is named but not yet read: its columns are read when they are needed, with facts that are known.
+    """A lazily read table, with the facts that its reader knows.
 
-    ``read`` returns columns of all rows, or of at least so many; ``stream`` yields columns of some rows at a time.
-    Labels of ``text`` and of JSON (``written``) are kept as they are written. Paths into nested ``records`` can be made
-    columns.
+    ``read`` returns columns of all rows, or of at least the given number; ``stream`` yields columns in batches of rows.
+    Labels of ``text`` and of JSON (``written``) keep their spelling. Paths into nested ``records`` can become columns.
 
-    ``roles`` are the columns of worker, task and label, and ``guessed`` the options that were found out. Labels are of
-    the type ``domain``; some columns have known ``levels``; ``scales`` is the column of the scale of each task. A label
-    has a column of ``truths``, or one of ``details`` on its members. The ``notes`` become those of the answers: samples
-    of a judge, careless workers with reasons, and the number of silent tasks.
+    ``roles`` are the columns of worker, task and label, and ``guessed`` the detected options. ``domain`` is the label
+    type, ``levels`` are those of columns, and ``scales`` is the column with the scale of each task. A label can have a
+    column of gold labels (``truths``), and one of ``details`` on its members. The ``notes`` are added to those of the
+    answers: samples of a judge, careless workers with reasons, and the number of silent tasks.
     """
 
     names: list[str]
@@ -119,9 +118,9 @@ class Source:
         return self.read(names, None)
 
     def sample(self, rows: int, names: Sequence[str] | None = None) -> Columns:
-        """Return columns of the first rows, of each of its parts if it has several: Arrow columns, or lists.
+        """Return columns of the first rows of each part of the table: Arrow columns, or lists.
 
-        Of very many columns there are fewer rows.
+        There are fewer rows if there are very many columns.
         """
         asked = list(self.names if names is None else names)
         rows = min(rows, max(_MOST_SAMPLED_CELLS // max(len(asked), 1), 1))
@@ -133,7 +132,7 @@ class Source:
         return {role: self.column(role, loaded[name]) for role, name in picked.items()}
 
     def batches(self, picked: Mapping[str, str]) -> Iterator[dict[str, Column]]:
-        """Yield the column of each role, given its name, some rows at a time."""
+        """Yield the column of each role, given its name, in batches of rows."""
         if self.stream is None:
             yield from _slice(self.columns(picked))
             return
@@ -141,7 +140,7 @@ class Source:
             yield {role: self.column(role, batch[name]) for role, name in picked.items()}
 
     def column(self, role: str, data: Any) -> Column:
-        """Make a column of what was loaded."""
+        """Make a column of loaded data."""
         if isinstance(data, Column):
             column = copy(data)
         elif isinstance(data, list):
@@ -155,7 +154,7 @@ class Source:
         return column
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
-        """Return a table with another way to load its columns; ways that know the old columns only are forgotten."""
+        """Return a table with another function that loads its columns, without stream, records and parts."""
         old: dict[str, Any] = {"stream": None, "records": None, "parts": ()}
         return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
@@ -170,11 +169,10 @@ class Source:
         says: Sequence[str] = (),
         **changes: Any,
     ) -> Source:
-        """Return the table with a step behind each reading: a function from columns to columns.
+        """Return the table with a step after each read: a function from columns to columns.
 
-        The step ``adds`` columns, or puts others in their place; it ``needs`` some, and ``drops`` some. It is given the
-        columns of some rows and the number of rows before them, or those of the ``whole`` table. What there is to say
-        of it becomes a remark.
+        The step ``adds`` or replaces columns, and ``needs`` and ``drops`` others. Its arguments are the columns of a
+        batch and the number of rows before it, or the columns of the ``whole`` table. ``says`` are its messages.
         """
         added, dropped = {*adds}, {*drops}
 
@@ -206,7 +204,7 @@ class Source:
         return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
 
     def with_constant(self, name: str, value: Any, **changes: Any) -> Source:
-        """Return the table with one more column, which has the same value in all rows."""
+        """Return the table with a further column of one constant value."""
 
         def step(columns: Columns, _: int) -> Columns:
             first = ready(next(iter(columns.values()), []))
@@ -218,7 +216,7 @@ class Source:
         return replace(table, records=lambda: [record | {name: value} for record in records()])
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
-        """Return a table of some rows."""
+        """Return a table of the selected rows."""
 
         def load(asked: Sequence[str]) -> Columns:
             return {name: self.column("task", data).keep(rows) for name, data in self.load(asked).items()}
@@ -227,7 +225,7 @@ class Source:
 
 
 class _Chained(Sequence[str]):
-    """The remarks on several tables, which may become more while these are read."""
+    """The remarks on several tables, to which reading can add more."""
 
     def __init__(self, *parts: Sequence[str]) -> None:
         self._parts = parts
@@ -240,7 +238,7 @@ class _Chained(Sequence[str]):
 
 
 def _as_written(values: list[Any]) -> list[Any]:
-    """Return numbers and truth values among strings as strings, as they are written in a file."""
+    """Return numbers and booleans among strings as strings, as spelled in JSON."""
     kinds = {type(value) for value in values if value is not None}
     if str not in kinds or not kinds <= {str, int, float, bool}:
         return values
@@ -248,17 +246,17 @@ def _as_written(values: list[Any]) -> list[Any]:
 
 
 def _with_points(texts: Any) -> Any:
-    """Write numbers with a comma before the fraction as all others are written, without marks between thousands."""
+    """Rewrite numbers with a decimal comma with a decimal point, and remove thousands separators."""
     grouped = r"^\s*([+-]?\d{1,3})\.(\d{3})(?:\.(\d{3}))?(?:\.(\d{3}))?,(\d+)\s*$"
     texts = pc.replace_substring_regex(texts, grouped, r"\1\2\3\4.\5")
     return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
 
 
 def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Source:
-    """Open a list of mappings from column to value; what a record lacks is missing."""
+    """Open a list of mappings from column to value; absent fields are missing."""
     for row, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise InputError(f"{where}: row {row + 1} is no record with named fields.")
+            raise InputError(f"{where}: row {row + 1} is not a record with named fields. Correct or remove it.")
     key_of = {str(key): key for record in records for key in record}
     check_names(list(map(str, dict.fromkeys(name for record in records for name in record))), where)
 
@@ -271,7 +269,7 @@ def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -
 
 
 def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: Any) -> Source:
-    """Open columns that are ready: `Column`s, those of Arrow, or lists."""
+    """Open columns in memory: `Column`s, Arrow columns, or lists."""
     return Source(list(columns), lambda asked, _: {name: columns[name] for name in asked}, where, **facts)
 
 
@@ -284,7 +282,7 @@ def join(tables: Sequence[Source]) -> Source:
     def read(asked: Sequence[str], rows: int | None) -> Columns:
         if rows is None:
             parts = [table.load(asked) for table in tables]
-        else:  # of very many tables some that lie equally far apart
+        else:  # of very many tables, an evenly spaced selection
             some = tables[:: -(-len(tables) // _MOST_SAMPLED_PARTS)]
             parts = [table.sample(-(-rows // len(some)), asked) for table in some]
         return {name: concatenate(name, [part[name] for part in parts], mixed=rows is not None) for name in asked}
@@ -312,7 +310,7 @@ def join(tables: Sequence[Source]) -> Source:
 
 
 def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]:
-    """Read one table after the other; a column must have the same type in all of them."""
+    """Read the tables in order; a column must have the same type in all of them."""
     kinds: dict[str, Any] = {}
     for table in tables:
         assert table.stream is not None
@@ -324,7 +322,7 @@ def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]
 
 
 def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int | None = None) -> Columns:
-    """Join all batches, or as many as have so many rows, and cut what is more."""
+    """Join all batches, or as many as contain the number of rows, and drop further rows."""
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in batches:
         for name, parts in found.items():
@@ -335,7 +333,7 @@ def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: 
 
 
 def _slice(columns: Mapping[str, Column]) -> Iterator[dict[str, Column]]:
-    """Cut columns that are in memory into pieces of rows."""
+    """Split columns in memory into batches of rows."""
     total, size = len(next(iter(columns.values()))), sum(column.n_bytes for column in columns.values())
     most = _SLICE_OBJECTS if any(column.form is None for column in columns.values()) else _SLICE_ROWS
     rows = max(1, min(most, total * _SLICE_BYTES // max(size, 1)))

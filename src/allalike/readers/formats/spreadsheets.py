@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel file as a table."""
+"""Read a sheet of an Excel workbook as a table."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
 
 
-_Sheet = tuple[list[list[str]], int]  # the cells as text, without empty rows and columns, and how many were merged
+_Sheet = tuple[list[list[str]], int]  # the cells as text, without empty rows and columns; the number of merged cells
 
-_MOST_PEEKED_ROWS = 10_000  # most of these rows may be empty
+_MOST_PEEKED_ROWS = 10_000  # many of which may be empty
 _BLOCK_BYTES, _CELL_BYTES = 1 << 20, 32
 _CELL = re.compile(rb"<(?:\w+:)?c(?=[\s/>])")
 _ROW = re.compile(rb"<(?:\w+:)?row(?=[\s/>])")
@@ -35,9 +35,9 @@ _STRING = re.compile(rb"<(?:\w+:)?si(?=[\s/>])")
 
 
 def open_sheet(path: Path, files: Files) -> Source:
-    """Open a sheet of an Excel file: the one that the tag names, or the only one that has columns.
+    """Open a sheet of an Excel workbook: the one that the question names, or the only one with columns.
 
-    Cells are read as text, as Excel shows them: integers without a fraction, dates in ISO 8601.
+    Cells are read as text, as Excel shows them: integers without a fraction, and dates in ISO 8601.
     """
     sheets = _read_sheets(path)
     name = _choose(path, sheets, files.question)
@@ -49,20 +49,20 @@ def open_sheet(path: Path, files: Files) -> Source:
     check_names(names, where)
     remarks = [*describe_above(above, where), *notes]
     if n_merged:
-        remarks.append(f"{where} has merged cells: each of their rows has the value.")
+        remarks.append(f"{where} has merged cells: their value is copied to each of their rows.")
     columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}
     chosen = {"question": name} if len(sheets) > 1 and files.question is None else {}
     return of_columns(columns, where, text=True, remarks=remarks, guessed=chosen)
 
 
 def read_sheet(path: Path, most: int | None = None) -> list[list[str]]:
-    """Return the rows of the first sheet that is not empty as text, all of them or so many."""
+    """Return the rows of the first non-empty sheet as text: all, or at most the given number."""
     return next((rows for rows, _ in _read_sheets(path, most).values()), [])
 
 
 def refuse_sheet(path: Path, *_: Any) -> Source:
-    """Refuse a spreadsheet of another format, whose cells cannot be measured before they fill the memory."""
-    raise InputError(f"{path} is a spreadsheet of a kind that cannot be read. Save it as .xlsx or .csv first.")
+    """Refuse a spreadsheet of another format, whose memory use cannot be bounded before it is read."""
+    raise InputError(f"{path} is a spreadsheet of an unsupported format. Save it as .xlsx or .csv first.")
 
 
 def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
@@ -71,9 +71,9 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
     listed = ", ".join(map(repr, sheets))
     if tag is not None:
         if tag not in sheets:
-            raise InputError(f"{path} has no sheet {tag!r} with anything in it. It has: {listed}.")
+            raise InputError(f"{path} has no non-empty sheet {tag!r}. It has: {listed}.")
         return tag
-    tables = []  # sheets that have columns, and not only notes
+    tables = []  # sheets with columns, not only notes
     for name, (rows, _) in sheets.items():
         n_wide = sum(sum(map(bool, row)) >= MIN_COLUMNS for row in rows)
         tables += [name] if 1 < len(rows) < 2 * n_wide else []
@@ -81,12 +81,12 @@ def _choose(path: Path, sheets: dict[str, _Sheet], tag: str | None) -> str:
     if len(tables) > 1:
         longest = sorted(tables, key=lambda name: -len(sheets[name][0]))
         ways = [Proposal({"question": name}) for name in longest]
-        raise InputError(f"{path} has {len(sheets)} sheets: {listed}. Say which one to read.", proposals=ways)
+        raise InputError(f"{path} has {len(sheets)} sheets: {listed}. Name the one to read.", proposals=ways)
     return tables[0]
 
 
 def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
-    """Return all sheets that are not empty, or so many rows of each."""
+    """Return all non-empty sheets, with all rows or at most the given number."""
     import python_calamine as calamine
 
     check_archive(path)
@@ -97,14 +97,14 @@ def _read_sheets(path: Path, most: int | None = None) -> dict[str, _Sheet]:
             sheets = {name: _read_cells(book.get_sheet_by_name(name), str(path), most) for name in kept}
     except (OSError, InputError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # of a damaged file, also a panic of Rust, which is no Exception
+    except BaseException as error:  # for a damaged file also a panic of Rust, which is not an Exception
         reason = str(error).strip().rstrip(".").partition("\n")[0]
-        raise InputError(f"{path} cannot be read as a file of Excel: {type(error).__name__}: {reason}.") from error
+        raise InputError(f"{path} cannot be read as an Excel file: {type(error).__name__}: {reason}.") from error
     return {name: sheet for name, sheet in sheets.items() if sheet[0]}
 
 
 def _read_cells(sheet: Any, where: str, most: int | None) -> _Sheet:
-    """Return the cells of a sheet, of which those that were merged each have the value."""
+    """Return the cells of a sheet, with the value of merged cells copied to each of their rows."""
     left = sheet.start[1] if sheet.start else 0
     rows = [list(map(_write, row)) for row in islice(sheet.iter_rows(), None if most is None else _MOST_PEEKED_ROWS)]
     filled = [any(row) for row in rows]
@@ -125,7 +125,7 @@ def _read_cells(sheet: Any, where: str, most: int | None) -> _Sheet:
 
 
 def _write(cell: Any) -> str:
-    """Write a cell as Excel shows it, and dates in ISO 8601."""
+    """Format a cell as Excel shows it, and dates in ISO 8601."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
@@ -137,12 +137,12 @@ def _write(cell: Any) -> str:
     return cell.isoformat() if isinstance(cell, datetime.date | datetime.time) else str(cell)
 
 
-# calamine allocates all cells from the first to the last, and copies a shared string for each cell that has it: a book
-# of a few kilobytes could fill the memory. Therefore its parts, compressed XML, are measured before.
+# calamine allocates all cells from the first to the last, and copies a shared string into each of its cells. A workbook
+# of a few kilobytes could fill the memory. Therefore its compressed XML parts are measured first.
 
 
 def _check_parts(path: Path) -> None:
-    """Refuse a book that declares entities, or whose cells would take much more memory than its size suggests."""
+    """Refuse a workbook that declares entities, or whose cells exceed the limit for its size."""
     n_bytes = 0
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -154,32 +154,30 @@ def _check_parts(path: Path) -> None:
             with archive.open(name) as part:
                 n_rows, n_columns, n_shared = _measure(part, lengths)
             if n_rows > MAX_SHEET_ROWS:
-                raise InputError(
-                    f"{path} has rows beyond {MAX_SHEET_ROWS:,}, which Excel does not have. Save it as .csv."
-                )
+                raise InputError(f"{path} has rows beyond {MAX_SHEET_ROWS:,}, the limit of Excel. Save it as .csv.")
             n_bytes += _CELL_BYTES * n_rows * n_columns + n_shared
             check_unpacked(path, path.stat().st_size, n_bytes)
 
 
 def _measure(part: Any, lengths: list[int]) -> tuple[int, int, int]:
-    """Return the number of rows and columns of a sheet, and how many bytes of shared strings are in its cells."""
+    """Return the numbers of rows and columns of a sheet, and the bytes of shared strings in its cells."""
     n_rows = n_columns = n_shared = n_unnamed = 0
     longest, rest = max(lengths, default=0), b""
     for block in chain(iter(lambda: part.read(_BLOCK_BYTES), b""), [b"<c"]):
-        text, mark, last = (rest + block).rpartition(b"<c")  # cut before what may be the tag of a cell
+        text, mark, last = (rest + block).rpartition(b"<c")  # cut before a possibly incomplete tag of a cell
         rest = mark + last
         references, cells = _REFERENCE.findall(text), _CELL.split(text)[1:]
         columns, rows = {letters for letters, _ in references}, {digits for _, digits in references}
         n_columns, n_rows = max(n_columns, *map(_number, columns), 0), max(n_rows, *map(int, rows), 0)
-        if len(cells) > sum(bool(letters) for letters, _ in references):  # those without a reference are in a row
+        if len(cells) > sum(bool(letters) for letters, _ in references):  # cells without a reference follow each other
             n_unnamed = max(n_unnamed, *(len(_CELL.findall(row)) for row in _ROW.split(text)))
             n_rows += len(_ROW.findall(text))
         if longest * len(cells) > _BLOCK_BYTES:
             used = [int(found[1]) for cell in cells if (found := _SHARED.search(cell))]
             n_shared += sum(lengths[place] for place in used if place < len(lengths))
-    return n_rows, n_columns + 2 * n_unnamed, n_shared  # a row may lie in two blocks
+    return n_rows, n_columns + 2 * n_unnamed, n_shared  # a row may extend over two blocks
 
 
 def _number(letters: bytes) -> int:
-    """Return the number of a column, from 1."""
+    """Return the number of a column, counted from 1."""
     return reduce(lambda number, letter: 26 * number + letter - 64, letters.upper(), 0)

@@ -1,6 +1,6 @@
-"""Read delimited text: columns with commas, tabs or other marks between them, packed or not, in any encoding.
+"""Read delimited text with any common delimiter, compression and encoding.
 
-Arrow reads it. Where a row has more or fewer fields than the others, or blanks stand between them, Python does.
+Arrow parses it. Python parses files with ragged rows, and files with spaces as delimiters.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Row = list[str]
-Record = tuple[Row, int, int]  # its fields, and its first and last line, from 1
+Record = tuple[Row, int, int]  # the fields, and the numbers of the first and last line, from 1
 
 MIN_COLUMNS = 3
 _FORMAT = "text with columns"
-_BLOCK_BYTES = MAX_FIELD_BYTES  # are read at once, so that a field fits in
-_SAMPLE_BYTES = 1 << 19  # this much is read at once where not much is needed
+_BLOCK_BYTES = MAX_FIELD_BYTES  # per read, so that every field fits
+_SAMPLE_BYTES = 1 << 19  # per read of a few rows
 _PEEK_BYTES = 1 << 16
-_UNPACKED_RATIO = 4  # a byte of a compressed file holds about this many bytes of text
+_UNPACKED_RATIO = 4  # typical bytes of text per byte of a compressed file
 _SCORED_ROWS, _DECIMAL_ROWS, _FIRST_ROWS = 200, 1000, 10_000
-_BATCH_ROWS = 1 << 13  # more would be kept for several rounds of garbage collection
-_MOST_BROKEN = 10_000  # this many fields with several lines are looked at
+_BATCH_ROWS = 1 << 13  # larger batches would survive several rounds of garbage collection
+_MOST_BROKEN = 10_000  # fields with line breaks that are checked
 _DELIMITERS = (",", "\t", ";", "|", " ")
-_SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # which names the separator to Excel
-_OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # as Arrow has it
+_SEPARATOR_LINE = late_pattern(r'"?sep=([\t -~])"?[ \t]*(\r\n|\r|\n)')  # Excel's line that names the delimiter
+_OTHER_WIDTH = late_pattern(r"Expected \d+ columns, got \d+")  # in an error of Arrow
 _DECIMAL_COMMA = late_pattern(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 _WHOLE, _NUMBERS = re.compile(r"[+-]?\d+"), re.compile(r"[-+\d.,; ]+")
 
 
 class _RaggedError(Exception):
-    """A row with more or fewer fields than the others."""
+    """A row has more or fewer fields than the others."""
 
 
 def open_delimited(path: Path, files: Files | None = None) -> Source:
-    """Open a text file with columns; other marks between them are recognised, and so is a missing header."""
+    """Open a delimited text file; its delimiter and a missing header are detected."""
     files = files or Files()
     sample = guard(path, _FORMAT, lambda: read_start(path, SAMPLE_BYTES))
     if not sample:
@@ -80,13 +80,13 @@ def open_delimited(path: Path, files: Files | None = None) -> Source:
     )
 
 
-# The header, in text and in sheets
+# The header of text files and sheets.
 
 _MAX_ABOVE = 20  # rows
 _MIN_ROWS = 5  # below a clear header
-_HEADER_ROWS = 1000  # that are compared with the first
-_RECURRING = 0.9  # of the values of a column, for one that does not recur to be a name
-_MAX_DIGITS = 19  # numbers with more digits do not count columns
+_HEADER_ROWS = 1000  # compared with the first row
+_RECURRING = 0.9  # minimum share of recurring values below a name
+_MAX_DIGITS = 19  # of a column number
 _NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
@@ -109,11 +109,11 @@ def count_above(rows: Sequence[Row]) -> int:
 
 
 def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str], list[str]]:
-    """Return the names of columns, and a message if the first row is no header."""
+    """Return the names of columns, and a message if the first row is not a header."""
     numbered = [f"column{number}" for number in range(1, len(first) + 1)]
     if _is_answer(first, rows):
         listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
-        return numbered, [f"{where} has no header: its columns are called {listed}."]
+        return numbered, [f"{where} has no header: its columns are named {listed}."]
     return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], []
 
 
@@ -122,7 +122,7 @@ def describe_above(above: Sequence[Row], where: str) -> list[str]:
     rows = list(filter(None, map(_filled, above)))
     if not rows:
         return []
-    return [f"Left out of {where}: {count(len(rows), 'row')} above the header ({shorten(' '.join(rows[0]))})."]
+    return [f"Excluded from {where}: {count(len(rows), 'row')} above the header ({shorten(' '.join(rows[0]))})."]
 
 
 def _filled(row: Row) -> Row:
@@ -130,7 +130,7 @@ def _filled(row: Row) -> Row:
 
 
 def _list_below(first: Row, rows: Sequence[Row]) -> list[tuple[str, Row, bool]]:
-    """Return each cell of a row with the filled ones below it, and whether these are numbers."""
+    """Return each cell of a row with the non-empty cells below it, and whether these are numbers."""
     found = []
     for place, cell in enumerate(first):
         column = [row[place] for row in rows if place < len(row) and row[place].strip()]
@@ -139,7 +139,7 @@ def _list_below(first: Row, rows: Sequence[Row]) -> list[tuple[str, Row, bool]]:
 
 
 def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
-    """Return whether a row clearly has names of columns, by the rows below it."""
+    """Return whether the rows below show that a row contains column names."""
     if len(rows) < _MIN_ROWS:
         return False
     n_names = 0
@@ -152,8 +152,8 @@ def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
 
 
 def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
-    """Return whether the first row is one like those below, and no header."""
-    rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # a header may be repeated, where files were joined
+    """Return whether the first row resembles those below, and is not a header."""
+    rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # concatenated files may repeat a header
     if not rows or not all(cell.strip() for cell in first):
         return False
     recurring = fitting = with_repeats = 0
@@ -164,34 +164,34 @@ def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
         fitting += is_number and is_numeric
         recurring += cell in column
         with_repeats += len(set(column)) < len(column)
-    if len(set(first)) < len(first):  # names are different
+    if len(set(first)) < len(first):  # column names would be unique
         return recurring + fitting > 0
     numbers = [int(cell) for cell in first if cell.strip().isdecimal() and len(cell) < _MAX_DIGITS]
     if len(numbers) >= MIN_COLUMNS < len(first) and numbers == list(range(numbers[0], numbers[0] + len(numbers))):
         return False  # numbers of workers or tasks, above a matrix
     alike = sum(any(cell == own for cell, own in zip(row, first, strict=False)) for row in rows)
-    if alike < 2 or 2 * recurring < with_repeats:  # a row of texts below the header may repeat some names
+    if alike < 2 or 2 * recurring < with_repeats:  # a row of texts below the header may repeat a few names
         return all(map(_NUMBER.fullmatch, first))
     return recurring > 1 or fitting > 0
 
 
-# How rows are written
+# The format of rows.
 
 
 def _recognise(path: Path, sample: bytes, encoding: str, delimiter: str) -> _Text:
-    """Find how rows are written, by as much of a file as holds more than its header."""
+    """Detect the format of rows from the first part of a file that contains more than its header."""
     for size in (_PEEK_BYTES, SAMPLE_BYTES, MAX_FIELD_BYTES):
         read = sample[:size] if size <= SAMPLE_BYTES else guard(path, _FORMAT, partial(read_start, path, size))
         start = decode_start(read, encoding, path)
         if b"\n" in read and "\n" not in start:
-            raise undecodable(path, encoding, UnicodeError("it would be one line only"))
+            raise undecodable(path, encoding, UnicodeError("it would be a single line"))
         if found := _find_text(start, path, encoding, delimiter, whole=len(read) < size):
             return found
     raise InputError(f"{path} cannot be read as {_FORMAT}: {TOO_LONG}.")
 
 
 def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: bool) -> _Text | None:
-    """Find how the rows are written of which this is the whole, or a beginning; None if that is too short."""
+    """Detect the format of the rows of a text, which is the whole file or its start; None if it is too short."""
     where = str(path)
     separator = _SEPARATOR_LINE.match(text)
     body = text[separator.end() :] if separator else text
@@ -200,20 +200,20 @@ def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: b
     delimiter = separator[1] if separator else _find_delimiter(body, preferred, whole)
     records = _read_start(body, delimiter, whole, _FIRST_ROWS)
     if not records or not body.strip():
-        raise InputError(f"{where} has no rows: nothing but empty lines.")
-    if len(records) == 1 and not whole:  # it may be cut
+        raise InputError(f"{where} has only empty lines. Give a file with rows of answers.")
+    if len(records) == 1 and not whole:  # it may be incomplete
         return None
     if len(records) == 1 and not body.endswith(("\n", "\r")):
         raise InputError(
-            f"{where} is one line that does not end: a header, and no rows below it. The file seems to be cut off."
+            f"{where} is a single line without an end: a header without rows. The file seems to be truncated."
         )
     (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
     if "\0" in "".join(first):
-        raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, which no text has.")
+        raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, so it is binary.")
     names, notes = name_columns(first, rows, where)
     padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
     names = [name.strip() for name in names] if padded else names
-    if any(top != bottom for _, top, bottom in records[1:]):  # look for open quotes also in columns that are not read
+    if any(top != bottom for _, top, bottom in records[1:]):  # check quotes also in columns that are not read
         columns = {}
         for place, name in enumerate(names):
             columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows])
@@ -232,13 +232,13 @@ def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: b
 
 
 def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[Row], int]:
-    """Return the rows before the header, and how many lines they are."""
+    """Return the rows above the header, and their number of lines."""
     marks = tuple(dict.fromkeys((preferred, *_DELIMITERS[:-1])))
     for mark in marks:
         records = _read_start(text, mark, whole, _SCORED_ROWS)
         rows = [fields for fields, _, _ in records]
         if len(rows) > MIN_COLUMNS and {len(row) for row in rows} == {2}:
-            return [], 0  # two columns, of which one may hold lists
+            return [], 0  # two columns, one of which may contain lists
         above = rows[: count_above(rows)]
         others = [other for other in marks if other != mark]
         if above and not any(mark.join(row).count(other) > 1 for row in above for other in others):
@@ -247,7 +247,7 @@ def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[Row], int]
 
 
 def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
-    """Return what stands between columns: of the marks in the first line, that which cuts all rows alike."""
+    """Return the delimiter: the mark in the first line that splits all rows most evenly."""
     head = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
     present = [mark for mark in dict.fromkeys((preferred, *_DELIMITERS)) if mark in head]
     if len(present) < 2 and " " not in present:
@@ -257,7 +257,7 @@ def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
         widths = [len(fields) for fields, _, _ in _read_start(text, mark, whole, _SCORED_ROWS)] or [0]
         first, below = widths[0], widths[1:] or widths
         usual, times = Counter(below).most_common(1)[0]
-        is_even = mark != " " or (first in (usual, usual - 1) and set(widths[1:]) <= {usual})  # blanks are everywhere
+        is_even = mark != " " or (first in (usual, usual - 1) and set(widths[1:]) <= {usual})  # any text has spaces
         score = (first >= MIN_COLUMNS, times / len(below), mark == preferred)
         if min(usual, first) > 1 and usual <= first + 1 and is_even and score > best:
             best, chosen = score, mark
@@ -265,7 +265,7 @@ def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
 
 
 def _has_decimal_commas(rows: Sequence[Row]) -> bool:
-    """Return whether some column has numbers with a decimal comma, and none has other numbers with commas."""
+    """Return whether a column has numbers with a decimal comma, and no column has other numbers with commas."""
     found = False
     for place in range(max(map(len, rows), default=0)):
         cells = [row[place].strip() for row in rows if place < len(row)]
@@ -279,15 +279,14 @@ def _has_decimal_commas(rows: Sequence[Row]) -> bool:
     return found
 
 
-# Rows
+# Rows.
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A text file, and how its rows are written, which begin after ``skip`` lines; the remarks grow when it is read.
+    """A text file and the format of its rows, which begin after ``skip`` lines; reading may add remarks.
 
-    Rows may have one field more than there are names, which is empty (``trailing``), or blanks beside separators
-    (``padded``).
+    Rows may have a further empty field (``trailing``), or spaces around the delimiters (``padded``).
     """
 
     path: Path
@@ -301,16 +300,16 @@ class _Text:
     remarks: list[str]
 
     def read(self, asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        """Return some columns, or the first rows of them; the remarks are for those who read all."""
+        """Return columns, or their first rows, which add no remarks."""
         if rows is None:
             return take_rows(self.stream(asked, whole=True), asked)
         part = replace(self, remarks=[])
-        with suppress(InputError):  # such as a field that is longer than what is read at once
+        with suppress(InputError):  # such as a field that is longer than a block
             return take_rows(part.stream(asked, _SAMPLE_BYTES), asked, rows)
         return take_rows(part.stream(asked), asked, rows)
 
     def stream(self, asked: Sequence[str], size: int = 0, *, whole: bool = False) -> Iterator[dict[str, Any]]:
-        """Yield some columns, some rows at a time; from the first block with a ragged row on, Python reads them."""
+        """Yield columns in batches of rows; Python parses the rest from the first block with a ragged row."""
         before, where = 0, str(self.path)
         for read in (partial(self._read_evenly, size=size, whole=whole), self._fill_rows):
             batches = read(asked, before)
@@ -327,7 +326,7 @@ class _Text:
             return
 
     def _read_evenly(self, asked: Sequence[str], _: int, *, size: int, whole: bool) -> Iterator[dict[str, Any]]:
-        """Yield columns of rows that have all the same number of fields, as Arrow reads them."""
+        """Yield columns as Arrow parses them, if all rows have the same number of fields."""
         import pyarrow.csv as pacsv
 
         if self.delimiter == " ":
@@ -345,7 +344,7 @@ class _Text:
                 include_columns=list(asked),
                 column_types={name: pa.string() for name in asked},
                 strings_can_be_null=False,
-                check_utf8=False,  # it is checked later, where the row can be named
+                check_utf8=False,  # checked later, with the number of the row
             ),
         )
         try:
@@ -358,9 +357,9 @@ class _Text:
             raise
 
     def _fill_rows(self, asked: Sequence[str], before: int) -> Iterator[dict[str, Any]]:
-        """Yield columns of the rows behind those that were read ``before``.
+        """Yield columns of the rows after the first ``before``.
 
-        Fields that a row lacks are empty, which is counted in the remarks; a row with too many fields is refused.
+        Missing fields of a row are empty, and a remark counts such rows. A row with too many fields is refused.
         """
         where = str(self.path)
         n_rows, width, short = 0, len(self.names), []
@@ -373,8 +372,8 @@ class _Text:
                         shown = shorten(self.delimiter.join(fields))
                         raise InputError(
                             f"{where}: {which} has {len(fields)} fields, but there are {width} columns: {shown}."
-                            " Perhaps a quote is missing, a field with a separator in it has no quotes around it, or"
-                            " the first column has no name in the header."
+                            " Check for a missing quote, for an unquoted field that contains a delimiter, and for a"
+                            " first column without a name in the header."
                         )
                     if len(fields) < width:
                         short.append(which)
@@ -389,7 +388,7 @@ class _Text:
         if short:
             message = (
                 f"{len(short):,} of {n_rows:,} rows of {where} {'has' if len(short) == 1 else 'have'} fewer fields than"
-                f" the header, the first is {short[0]}: the last ones are read as empty."
+                f" the header. The first is {short[0]}. Their missing fields are read as empty."
             )
             self.remarks.extend([message] if message not in self.remarks else [])
 
@@ -408,7 +407,7 @@ class _Text:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Allow Python's reader fields as long as Arrow's."""
+    """Allow fields of the csv module to be as long as Arrow's."""
     before = csv.field_size_limit(MAX_FIELD_BYTES)
     try:
         yield
@@ -417,15 +416,15 @@ def _long_fields() -> Iterator[None]:
 
 
 def _read_start(text: str, delimiter: str, whole: bool, most: int) -> list[Record]:
-    """Return the first rows, without the last if it may be cut."""
+    """Return the first rows, without a last row that may be incomplete."""
     records: list[Record] = []
-    with _long_fields(), suppress(csv.Error):  # which reading will name
+    with _long_fields(), suppress(csv.Error):  # reading raises the error
         records.extend(islice(_split_rows(io.StringIO(text, newline=""), delimiter), most + 1))
     return records if whole or len(records) > most or len(records) < 2 else records[:-1]
 
 
 def _split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
-    """Yield the rows of a text, with their first and last lines; empty lines are none."""
+    """Yield the rows of a text, with their first and last lines; empty lines are skipped."""
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
     last = 0
     for fields in reader:
@@ -443,14 +442,14 @@ def _take_records(records: Iterator[Record], where: str, before: int) -> list[Re
             taken.extend(islice(records, _BATCH_ROWS))
     except csv.Error as error:
         row = before + len(taken)
-        raise InputError(f"{where} cannot be read as text with columns: {error}, behind row {row:,}.") from error
+        raise InputError(f"{where} cannot be read as text with columns: {error}, after row {row:,}.") from error
     return taken
 
 
 def check_quotes(
     columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
 ) -> None:
-    """Refuse a field that holds further rows: lines with as many fields, of which some are values of their columns."""
+    """Refuse a field that contains further rows: lines with as many fields, some with values of their columns."""
     list_values = cache(lambda name: set(columns[name].unique().to_pylist()))
 
     def is_row(line: str, own: str) -> bool:
@@ -464,14 +463,14 @@ def check_quotes(
             for line in str(column[row].as_py()).splitlines()[1:]:
                 if line.count(delimiter) == len(names) - 1 and is_row(line, name):
                     raise InputError(
-                        f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is not closed"
-                        f" where it should be: it holds the row {line[:80]!r}, too. Close the quote, or double it if it"
-                        " belongs to the text."
+                        f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is closed too"
+                        f" late: the field contains the row {line[:80]!r}. Close the quote, or double it if it belongs"
+                        " to the text."
                     )
 
 
 def _has_breaks(column: Any) -> bool:
-    """Return whether a column may have ends of lines; fast, for hardly ever is there anything below a blank."""
+    """Return whether a column may have line breaks: whether any byte is below that of a space."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
     texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
     return any(len(text) and int(text.min()) < ord(" ") for text in texts)

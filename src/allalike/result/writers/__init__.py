@@ -1,4 +1,4 @@
-"""Writers: results in the forms in which other tools take them, and the registry that new ones join."""
+"""Writers of results in the formats of other tools, and their registry."""
 
 from typing import TYPE_CHECKING
 

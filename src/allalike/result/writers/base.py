@@ -1,4 +1,4 @@
-"""Writer: a form in which another tool takes a result, and the parts of a result that are written."""
+"""Writers of results in the formats of other tools: base class, doccano and MTurk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THING = "object"  # the class of boxes and masks that have none
 
 
 class Truth(NamedTuple):
-    """The estimated label of a task, or None, and its confidence, if that is known.
+    """Estimated label of a task, or None, and its confidence, if it is known.
 
     >>> Truth("t1", [{"start": 0, "end": 3, "class": "PER", "confidence": 0.75}], None).spans
     [(0, 3, 'PER')]
@@ -50,14 +50,14 @@ class Truth(NamedTuple):
 
     @property
     def classes(self) -> list[Any]:
-        """The classes in the label: several, or one."""
+        """List of the classes in the label."""
         several = isinstance(self.label, list | tuple | set | frozenset)
         return list(self.label) if several else [self.label]
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The parts of a result that are written."""
+    """Parts of a result that writers need."""
 
     domain: str
     truths: Callable[[], Iterator[Truth]]
@@ -69,44 +69,44 @@ class Findings:
 
     @cached_property
     def originals(self) -> dict[str, Original]:
-        """What was shown in each task, by the task's name, as far as the tool's export contains it."""
+        """Content of each task in the tool's export, by the task's name."""
         if self.files.tool in (None, PLAIN):
             return {}
         tool = find(self.files.tool, TOOLS, "tool")()
         exports = find_exports(tool.name, self.inputs)
         if not exports:
             raise UnsupportedError(
-                f"What was shown in the tasks is in the export of {tool.title}, which a saved result does not keep. Run"
-                " 'allalike discover' on it, as a file, with --to."
+                f"The content of the tasks is in the export of {tool.title}, which a saved result does not contain. Run"
+                " 'allalike discover' on the export with --to."
             )
         return tool.list_originals(exports, self.files)
 
     def found(self) -> Iterator[tuple[Truth, Original, Any, str | None]]:
-        """Yield each estimated label, what was shown, and the picture and the class that the task is about."""
+        """Yield each estimated label, the content of its task, and the picture and the class of the task."""
         for truth in self.truths():
             if truth.label is not None:
                 picture, kind = self.part(truth.task)
                 yield truth, self.originals.get(str(picture)) or Original(picture=str(truth.task)), picture, kind
 
     def part(self, task: Any) -> tuple[Any, str | None]:
-        """Return the picture and the class that a task is about, if each class of a picture is a task of its own."""
+        """Return the picture and the class of a task if each class of a picture is a separate task."""
         picture, _, kind = str(task).rpartition("/")
         areas = self.domain == "bitmap" and str(task) not in self.originals and picture in self.originals
         return (picture, kind) if areas else (task, None)
 
 
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
-    """Return the files that a tool wrote; others are gold, or a history, or gone."""
+    """Return the files that are exports of a tool."""
     reader = find(tool, TOOLS, "tool")()
     return [path for path in paths if reader.recognises(Peek(path))]
 
 
 @dataclass(frozen=True)
 class Writer(Options, ABC):
-    """A form in which another tool takes a result: some files in a folder with the name of the writer.
+    """Writer of a result in the format of another tool, as files in a folder with the name of the writer.
 
-    ``kinds`` are the label types that it takes; all if there are none. ``files`` are names of files, and patterns
-    of names where these depend on the tasks. ``into`` is the tool's own export, where labels must be written into it.
+    ``kinds`` are the supported label types; empty for all. ``files`` are the names of the files, or patterns if the
+    names depend on the tasks. ``into`` is the tool's export, if the labels are written into a copy of it.
 
     >>> from allalike.result.writers import WRITERS
     >>> list(WRITERS)
@@ -120,42 +120,43 @@ class Writer(Options, ABC):
     into: ClassVar[str] = ""
 
     def check(self, domain: str | None, inputs: Sequence[Path] = ()) -> None:
-        """Refuse label types that the tool has no form for, and answers that are not its export where it needs that."""
+        """Raise an error for label types that the tool does not support, and for answers without a needed export."""
         if domain is not None and self.kinds and domain not in self.kinds:
             raise UnsupportedError(
-                f"Labels of the type {domain} cannot be written for {self.name}. It takes: {', '.join(self.kinds)}."
+                f"{self.name} does not support {domain} labels. Supported label types: {', '.join(self.kinds)}."
             )
         if self.into and not find_exports(self.name, inputs):
             raise UnsupportedError(
-                f"The result for {self.name} is written into {self.into}, and the answers are not read from there."
+                f"{self.name} needs answers from {self.into}, because the labels are written into a copy. Run 'allalike"
+                " discover' on it."
             )
 
     def owns(self, name: str) -> bool:
-        """Return whether it may have written a file of this name into its folder."""
+        """Return whether the writer may have written a file of this name into its folder."""
         return any(fnmatchcase(name, pattern) for pattern in self.files)
 
     def need(self, value: T | None, what: str, task: Any) -> T:
-        """Return a value that the tool needs; raise an error if the answers do not come with it."""
+        """Return a value that the tool needs; raise an error if the answers lack it."""
         if value is None:
             raise UnsupportedError(
-                f"{what} of task {task!r} is not in the files that were read, but {self.name} needs it. Read answers"
-                " from the export of the tool that showed it, with all its files, such as the .txt files of brat."
+                f"{what} of task {task!r} is missing in the input, but {self.name} needs it. Read the answers from the"
+                " export of the annotation tool, with all its files, such as the .txt files of brat."
             )
         return value
 
     def pixels(self, truth: Truth) -> npt.NDArray[np.bool_]:
-        """Return the pixels of a mask; refuse a volume, which a tool of pictures cannot hold."""
+        """Return the pixels of a mask; raise an error for a volume, because the tool supports pictures only."""
         pixels = np.asarray(truth.label, np.bool_)
         if pixels.ndim != 2:
             raise UnsupportedError(
-                f"{self.name} has masks of pictures, and task {truth.task!r} is a volume: leave {self.name} out."
+                f"Task {truth.task!r} is a volume, but {self.name} supports masks of pictures only. Remove {self.name}."
             )
         return pixels
 
     def list_boxes(
         self, truth: Truth, original: Original, *, percent: bool = False
     ) -> Iterator[tuple[list[float], Mapping[str, Any]]]:
-        """Yield left, top, width and height of a truth's boxes, in pixels or percent, and all fields of each."""
+        """Yield left, top, width and height of each box in pixels or percent, and all fields of the box."""
         wide, high = 1.0, 1.0
         if percent != original.percent:
             size = self.need(original.size, "The size of the picture", truth.task)
@@ -166,11 +167,11 @@ class Writer(Options, ABC):
 
     @abstractmethod
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write the files into a folder."""
+        """Write the files of this format into a folder."""
 
 
 class DoccanoWriter(Writer):
-    """doccano's JSONL: the documents of the answers, with the estimated labels under ``label``, as texts.
+    """Writer of doccano's JSONL: the documents, with the estimated labels under ``label`` as texts.
 
     >>> import json, tempfile, pathlib
     >>> import allalike
@@ -189,7 +190,7 @@ class DoccanoWriter(Writer):
     files: ClassVar[tuple[str, ...]] = ("import.jsonl",)
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write a line for each document: its classes, or its spans with their classes, which must be texts."""
+        """Write one line per document with its classes, or its spans and their classes."""
         with (folder / "import.jsonl").open("w", encoding="utf-8") as file:
             for truth, original, _, _ in findings.found():
                 text = self.need(original.text, "The text", truth.task)
@@ -201,30 +202,30 @@ class DoccanoWriter(Writer):
 
 
 _WAITING = ("submitted", "")  # the status of an undecided assignment
-_REASON = "All of your answers are the same, whatever was asked."  # for a worker who is rejected
+_REASON = "All of your answers are identical, regardless of the task."  # for a rejected worker
 
 
 class MTurkWriter(Writer):
-    """A batch as it was downloaded, with a decision on assignments that wait for one, to be uploaded.
+    """Writer of MTurk batches: the downloaded batch with decisions on undecided assignments, ready for upload.
 
-    Workers who always give the same answer are rejected, with the reason in the column ``Reject``. Others of the block
-    list, whose answers repeat or do not fit those of other workers, stay undecided: a person must look at them, because
-    a crowd may be wrong about somebody. All others have an ``x`` in the column ``Approve``. An assignment that was
-    approved or rejected before, or has an entry in one of these columns, stays as it is.
+    Workers who always give the same answer are rejected, with the reason in the column ``Reject``. Other workers of the
+    block list stay undecided: check them yourself, because a crowd may be wrong about a worker. All others have an
+    ``x`` in the column ``Approve``. Assignments that were approved or rejected before, or have an entry in one of these
+    columns, are not changed.
 
     >>> MTurkWriter().check("categorical")
     Traceback (most recent call last):
-    allalike.errors.UnsupportedError: The result for mturk is written into Batch_..._batch_results.csv, and the ...
+    allalike.errors.UnsupportedError: mturk needs answers from Batch_..._batch_results.csv, because the labels ...
     """
 
     name: ClassVar[str] = "mturk"
-    summary: ClassVar[str] = "the batch with the columns Approve and Reject; whom to look at is left open (CSV)"
+    summary: ClassVar[str] = "the batch with the columns Approve and Reject; doubtful workers stay undecided (CSV)"
     kinds: ClassVar[tuple[str, ...]] = ()
     files: ClassVar[tuple[str, ...]] = ("*.csv",)
     into: ClassVar[str] = "Batch_..._batch_results.csv"
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write each batch under its own name."""
+        """Write each batch under its original name."""
         for path in find_exports(self.name, findings.inputs):
             if (folder / path.name).exists():
                 raise UnsupportedError(f"Two batches are called {path.name}. Rename one of them.")
@@ -236,7 +237,7 @@ class MTurkWriter(Writer):
 
 
 def _decide(batch: Any, blocked: Mapping[Any, Sequence[str]]) -> Any:
-    """Return a batch with a decision on each assignment that waits for one."""
+    """Return a batch with decisions on the undecided assignments."""
     from allalike.readers.tools.sheets import find_name
 
     names = list(batch.columns)

@@ -1,4 +1,4 @@
-"""Label Studio: estimated labels as predictions or annotations, to be imported into a project."""
+"""Writer for Label Studio: estimated labels as predictions or annotations for import into a project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VALUES: dict[str, Callable[[Truth], dict[str, Any]]] = {
     "rating": lambda truth: {"rating": truth.label},
     "textarea": lambda truth: {"text": [str(truth.label)]},
 }
-_SERVED = {  # the controls for each label type, first that of answers which are no export
+_SERVED = {  # the controls for each label type; the first is the default without an export
     "categorical": tuple(_VALUES),
     "ordinal": tuple(_VALUES),
     "set": ("choices", "taxonomy"),
@@ -40,10 +40,10 @@ _SERVED = {  # the controls for each label type, first that of answers which are
 
 @dataclass(frozen=True)
 class LabelStudioWriter(Writer):
-    """Tasks in Label Studio's JSON, each with its estimated label as a prediction or as an annotation.
+    """Writer of Label Studio's JSON: tasks with the estimated label as a prediction or as an annotation.
 
-    Where the answers are an export of Label Studio, tasks have their data, and labels belong to the control that was
-    read. Otherwise the task is the text or the picture, and the control is called ``label``.
+    If the answers are an export of Label Studio, tasks have their original data and labels their original control.
+    Otherwise the task is the text or the picture, and the control is called ``label``.
 
     >>> import tempfile, pathlib
     >>> from allalike.result.writers import Findings, Truth
@@ -64,7 +64,7 @@ class LabelStudioWriter(Writer):
     form: str = choice("predictions", "annotations")
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write a task for each label."""
+        """Write one task per label."""
         control = _choose(findings)
         with (folder / f"{self.form}.json").open("w", encoding="utf-8") as file:
             mark = "[\n"
@@ -74,7 +74,7 @@ class LabelStudioWriter(Writer):
                 made = [self._make(truths, original, control, findings.model)] if truths else []
                 shown = original.picture if control.to_name == "image" else original.text
                 task = {key: original.record[key] for key in ("id", "data") if key in original.record}
-                if "data" not in task:  # the task is what was shown, or its name
+                if "data" not in task:  # not an export of Label Studio
                     task = {"data": {control.to_name: str(name) if shown is None else shown}}
                 file.write(mark + json.dumps({**task, self.form: made}, ensure_ascii=False))
                 mark = ",\n"
@@ -83,7 +83,7 @@ class LabelStudioWriter(Writer):
     def _make(
         self, truths: Mapping[str | None, Truth], original: Original, control: _Control, model: str
     ) -> dict[str, Any]:
-        """Return the prediction or the annotation of a label, or of the masks of several classes."""
+        """Return a prediction or an annotation with one label, or with the masks of several classes."""
         names = {"from_name": control.from_name, "to_name": control.to_name, "type": control.type}
         result: list[dict[str, Any]] = []
         for kind, truth in truths.items():
@@ -97,7 +97,7 @@ class LabelStudioWriter(Writer):
     def _list_values(
         self, truth: Truth, original: Original, control: _Control, kind: str | None
     ) -> Iterator[dict[str, Any]]:
-        """Yield the fields of the results of a label beside the names of the control."""
+        """Yield the fields of the results of a label, without the names of the control."""
         if control.type in _VALUES:
             yield {"value": _VALUES[control.type](truth)}
         elif control.type in _SERVED["spans"]:
@@ -116,7 +116,7 @@ class LabelStudioWriter(Writer):
 
 @dataclass(frozen=True)
 class _Control:
-    """A control of a project, and the classes that were marked with it; of masks also the question that was read."""
+    """Control of a project, and its classes; for masks also the question that was read."""
 
     from_name: str
     to_name: str
@@ -126,12 +126,12 @@ class _Control:
 
     @property
     def painted(self) -> str | None:
-        """The class of masks that was read: that which the question names, or the only one."""
-        behind = self.question.removeprefix(f"{self.from_name}: ")
-        return behind if behind in self.classes else next(iter(self.classes), THING)
+        """The class of the masks: the class in the question, or the only one."""
+        name = self.question.removeprefix(f"{self.from_name}: ")
+        return name if name in self.classes else next(iter(self.classes), THING)
 
     def name_class(self, label: Any) -> dict[str, list[str]]:
-        """Return the class of a region, as this control writes it."""
+        """Return the class of a region in the form of this control."""
         if label is None or not self.type.endswith("labels"):
             return {}
         return {self.type: [str(label)] if str(label) in self.classes else str(label).split(" + ")}
@@ -146,16 +146,15 @@ def _choose(findings: Findings) -> _Control:
             names = str(item.get("from_name")), str(item.get("to_name")), str(item.get("type"))
             control = controls.setdefault(names[0], _Control(*names, question=question))
             control.classes.update(map(str, Truth(None, item["value"].get(control.type, ()), None).classes))
-    if not controls:  # the answers are no export of Label Studio
+    if not controls:  # the answers are not an export of Label Studio
         return _Control("label", "image" if findings.domain in ("boxes", "bitmap") else "text", served[0])
     named = [c for name, c in controls.items() if not question or question == name or question.startswith(f"{name}: ")]
     fitting = [each for each in named if each.type in served]
     if len(fitting) != 1:
         listed = ", ".join(f"{each.from_name} ({each.type})" for each in (fitting or named or controls.values()))
         raise UnsupportedError(
-            f"{'Several' if fitting else 'None'} of the controls of the project can take labels of the type"
-            f" {findings.domain}: {listed}. Those that can are of the types {', '.join(served)}; question names one of"
-            " them."
+            f"{'Several controls' if fitting else 'No control'} of the project can hold {findings.domain} labels:"
+            f" {listed}. Choose a control of one of these types with question=: {', '.join(served)}."
         )
     return fitting[0]
 

@@ -1,4 +1,4 @@
-"""Pictures: boxes, masks or tags of images, for COCO, with run lengths as pycocotools reads them, and for CVAT."""
+"""Writers of boxes, masks and tags of images for COCO (run lengths as in pycocotools) and CVAT."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _AREAS = ("polygon", "mask")
-_READ = ("areas", "boxes", "tags")  # the questions of CVAT's own files whose answers can be written
+_READ = ("areas", "boxes", "tags")  # the questions in CVAT's files that can be written
 
 
 def _name_size(truth: Truth, original: Original) -> dict[str, int]:
-    """Return width and height of the picture, where they are known."""
+    """Return width and height of the picture, if they are known."""
     size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
     return dict(zip(("width", "height"), size, strict=False))
 
@@ -43,9 +43,9 @@ def _surround(pixels: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
 
 
 class CocoWriter(Writer):
-    """COCO's JSON: an image for each task, with its boxes, or with its mask, as annotations.
+    """Writer of COCO's JSON: one image per task, with its boxes or its mask as annotations.
 
-    Where the answers are files of COCO, images and categories are theirs. Boxes and masks without a class are of the
+    If the answers are COCO files, their images and categories are kept. Boxes and masks without a class have the
     category ``object``.
 
     >>> import tempfile, pathlib
@@ -68,7 +68,7 @@ class CocoWriter(Writer):
         categories = {str(each["name"]): each for each in _read_categories(findings)}
         unused = count(1 + max((each["id"] for each in categories.values()), default=0))
         ids = [each.record.get("id") for each in findings.originals.values()]
-        numbered = len(set(ids)) < len(ids)  # the files of annotators number their images each in its own way
+        numbered = len(set(ids)) < len(ids)  # each annotator's file numbers its images independently
         images: dict[Any, dict[str, Any]] = {}
         annotations: list[dict[str, Any]] = []
         only = next(iter(categories)) if len(categories) == 1 else THING
@@ -85,7 +85,7 @@ class CocoWriter(Writer):
                 score = {} if confidence is None else {"score": confidence}
                 annotations.append({**about, "category_id": categories[label]["id"], **mark, **score, "iscrowd": 0})
         document = {
-            "info": {"description": f"Found by {findings.model}"},
+            "info": {"description": f"Labels estimated by {findings.model}"},
             "images": list(images.values()),
             "annotations": annotations,
             "categories": list(categories.values()),
@@ -95,7 +95,7 @@ class CocoWriter(Writer):
     def _list_marks(
         self, domain: str, truth: Truth, original: Original, kind: str
     ) -> Iterator[tuple[str, dict[str, Any], float | None]]:
-        """Yield class, fields and confidence of each mark; a mask has a class that is known."""
+        """Yield class, fields and confidence of each mark; a mask has the class ``kind``."""
         if domain == "bitmap":
             pixels = self.pixels(truth)
             mark = {"segmentation": to_run_lengths(pixels), "area": int(pixels.sum()), "bbox": _surround(pixels)}
@@ -107,7 +107,7 @@ class CocoWriter(Writer):
 
 
 def _read_categories(findings: Findings) -> list[dict[str, Any]]:
-    """Return the categories in the files of COCO from which the answers were read."""
+    """Return the categories in the COCO files of the answers."""
     paths = find_exports("coco", findings.inputs) if findings.files.tool == "coco" else []
     pages = [page for path in paths if isinstance(page := load_document(path), dict)]
     listed = [each for page in pages for each in page.get("categories") or [] if isinstance(each, dict)]
@@ -115,9 +115,9 @@ def _read_categories(findings: Findings) -> list[dict[str, Any]]:
 
 
 class CvatWriter(Writer):
-    """CVAT's XML: an image for each task, with its boxes, with its mask, or with its classes as tags.
+    """Writer of CVAT's XML: one image per task, with its boxes, its mask, or its classes as tags.
 
-    Where the answers are files of CVAT, images are theirs. Boxes and masks without a class are an ``object``.
+    If the answers are CVAT files, their images are kept. Boxes and masks without a class have the class ``object``.
 
     >>> import tempfile, pathlib
     >>> from allalike.result.writers import Findings, Truth
@@ -137,11 +137,11 @@ class CvatWriter(Writer):
     files: ClassVar[tuple[str, ...]] = ("annotations.xml",)
 
     def write(self, findings: Findings, folder: Path) -> None:
-        """Write images with their marks, and the labels of these."""
+        """Write images with their marks, and the list of labels."""
         own = findings.files.tool == self.name
         if own and (findings.files.question not in _READ or not findings.originals):
             raise UnsupportedError(
-                "For cvat only areas, boxes and tags of pictures are written, and no frames of videos."
+                "cvat supports areas, boxes and tags of pictures, but not frames of videos. Remove cvat from --to."
             )
         root = ElementTree.Element("annotations")
         ElementTree.SubElement(root, "version").text = "1.1"
@@ -161,13 +161,13 @@ class CvatWriter(Writer):
             _put(labels, "label", "name").text = name
         ElementTree.indent(root)
         if odd := _NO_XML.search(ElementTree.tostring(root, "unicode")):
-            raise UnsupportedError(f"A task or a label has {odd[0]!r}, which no XML can hold. Leave cvat out.")
+            raise UnsupportedError(f"A task or a label contains {odd[0]!r}, which XML does not allow. Remove cvat.")
         ElementTree.ElementTree(root).write(folder / "annotations.xml", encoding="utf-8", xml_declaration=True)
 
     def _list_marks(
         self, domain: str, truth: Truth, original: Original, kind: str
     ) -> Iterator[tuple[str, str, dict[str, str]]]:
-        """Yield element, class and attributes of each mark; a mask has a class that is known."""
+        """Yield element, class and attributes of each mark; a mask has the class ``kind``."""
         if domain == "boxes":
             for (left, top, width, height), box in self.list_boxes(truth, original):
                 sides = {"xtl": left, "ytl": top, "xbr": left + width, "ybr": top + height}
@@ -186,7 +186,7 @@ class CvatWriter(Writer):
 
 
 def _put(element: ElementTree.Element, *tags: str) -> ElementTree.Element:
-    """Put an element into another, and so on, and return the innermost."""
+    """Nest elements with these tags in an element and return the innermost."""
     for tag in tags:
         element = ElementTree.SubElement(element, tag)
     return element
