@@ -74,10 +74,10 @@ SYNONYM, _OWN_WORD = 0.6, 0.8  # scores of a word that may mean several roles, a
 
 def pick_columns(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Find the column of each role: chosen, named as the role, or a synonym; return also the inferred ones.
+) -> dict[str, str]:
+    """Find the column of each role: chosen, named as the role, or a synonym.
 
-    >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")[0]
+    >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
     >>> pick_columns(["user", "annotator", "item", "label"], {}, "The table")
     Traceback (most recent call last):
@@ -98,8 +98,7 @@ def pick_columns(
             number = "two" if len(matches) == 2 else f"{len(matches):,}"
             raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: matches[0]})
         picked[role] = matches[0]
-    guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
-    return {role: picked[role] for role in roles}, guessed
+    return {role: picked[role] for role in roles}
 
 
 def check_chosen(

@@ -102,7 +102,7 @@ def gather_gold(
         different = np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist()
         pairs += [(ids[pair // len(values)], values[pair % len(values)]) for pair in different]
     if not pairs:
-        raise GoldError("There are no gold labels: no row has a label.")
+        raise GoldError("No row of the gold table has a label.")
     task, label = (join_values(role, [pair[place] for pair in pairs]) for place, role in enumerate(_ROLES))
     return _map(task, label, label.missing(), label_map, gold_map)
 
@@ -172,7 +172,7 @@ def _of_table(
         free = [name for name in table.names if name not in known.values()]
         known = {**{role: name for role, name in like().items() if role in _ROLES and name in free}, **known}
     try:
-        picked, _ = pick_columns(table.names, known, table.where, roles=_ROLES)
+        picked = pick_columns(table.names, known, table.where, roles=_ROLES)
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
         right = {role: name for role, name in chosen.items() if name in table.names}

@@ -107,7 +107,7 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
     by_name: dict[str, str] = {}
     unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
-        by_name = pick_columns(table.names, known, table.where)[0]
+        by_name = pick_columns(table.names, known, table.where)
     except ColumnError as error:
         unclear = str(error.args[0])
     try:
