@@ -103,7 +103,7 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
     That is what happens when nothing is truncated, because a Gaussian error of -0.3 times a draw is one of 0.3 times.
     """
     spec = f"""real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='{outside}')")"""
-    answers, truth = samples(simulate(spec, workers=2000, tasks=500).drawn, 1500)
+    answers, truth = samples(simulate(spec, workers=2000, tasks=500).drawn, 500)
     unweighted = np.square(answers.mean(axis=1) - truth).mean(axis=1)
     for method, printed in ((allalike.PTD(), -20), (allalike.IPTD(), -25)):
         weight = weights_of(answers, method)
@@ -122,7 +122,7 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
 )
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 def test_numbers_of_the_paper_come_out_with_its_ranking_crowds(name: str, method: str, printed: float) -> None:
-    crowd = simulate(name, workers=2000, tasks=4000, answers_per_task=10)
+    crowd = simulate(name, workers=2000, tasks=2000, answers_per_task=10)
     result = allalike.discover(crowd.answers.per_task(), method=method, gold=crowd.truth)
     error, unweighted = (result.found.joined().found[found] for found in ("gold", "unweighted_gold"))
     assert improvement(error, unweighted).mean() == pytest.approx(printed, abs=1.2)
