@@ -397,8 +397,7 @@ class AnswerPlan:
     @property
     def summary(self) -> dict[str, Any]:
         """Options, expected errors and counts as a dictionary."""
-        summary: dict[str, Any] = msgspec.to_builtins(self.facts)
-        return summary
+        return dict(msgspec.to_builtins(self.facts))
 
     def __repr__(self) -> str:
         plan = self.facts

@@ -228,8 +228,7 @@ def describe_confidence(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
     if "estimated_from" in confidence and confidence["estimated_from"] != "answers" and np.isfinite(mean):
         confidence = {**confidence, **estimate_share_right(mean, fit.uncertainty.share_se)}
     trust = {} if fit.uncertainty.trust is None else {"trust": fit.uncertainty.trust}
-    described: dict[str, Any] = _rounded({**confidence, "mean": mean, **trust, **per_task})
-    return described
+    return dict(_rounded({**confidence, "mean": mean, **trust, **per_task}))
 
 
 def _rounded(value: Any) -> Any:
