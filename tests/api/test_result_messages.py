@@ -223,7 +223,7 @@ JURY = [
     Message("no good", jury(ROWS, positive="xx"), ("'xx'", "'x'")),
     Message("good of scores", jury(NUMBERS, domain="real", positive="high"), ("'>=4'",)),
     Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", positive="x>y"), ("levels",)),
-    Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("positive label",)),
+    Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("positive=",)),
     Message("by", jury(ROWS, positive="x", by="nothing"), ("no column 'nothing'", "'label'")),
     Message("two groups", jury(JUDGES, duplicates="first", positive="x", by="judge"), ("two groups of 'judge'",)),
     Message("order", jury(PAIRS, order="nothing"), ("no column 'nothing'",)),
@@ -266,8 +266,8 @@ UPDATING = [
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
     Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("labels so far are categ",)),
-    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("per_task()",)),
-    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("per_task()",)),
+    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("with per_task()",)),
+    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("with per_task()",)),
     Message("nothing", update(ROWS, []), ("There are no answers",)),
 ]
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
