@@ -79,7 +79,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
         if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
             return None  # both are wrong, and the label that does not fit came first
         told = str(caught.value.args[0])  # what reading proposes beside, routing does not try
-        start, _, end = re.sub("; |, and ", "\0", str(error.args[0]), count=1).partition("\0")
+        start, _, end = re.sub(r"\. (?=[0-9]|There are)|, and ", "\0", str(error.args[0]), count=1).partition("\0")
         if start.startswith("No row has a label") and how.get("missing") != "drop":
             start = "Row 1 has no label"  # as long as it is not known that no other row has one
         start = re.sub(r"Worker .* answered task .* more than once", "Worker ", start)  # which pair is found first?
@@ -398,7 +398,7 @@ def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
     [
         (b"a,1,x,y\n", r"row 5,001 \(line 5,002\) has 4 fields"),
         ("a,1,é\n".encode() * 9 + b"a,1,\xff\n", "row 5010 is invalid UTF8"),
-        (b'a,1,"' + b"x" * 500 + b"\n", "begins with a quote that is not closed"),
+        (b'a,1,"' + b"x" * 500 + b"\n", "begins with a quote"),
     ],
 )
 def test_a_broken_row_in_a_later_batch_is_a_clear_error(line: bytes, message: str, tmp_path: Path) -> None:
