@@ -79,7 +79,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --method P-TD(weighting=3)", "weighting is 3", "max, inverse, chance, printed"),
     ("good.csv --method iP-TD(max_iter=a)", "max_iter is 'a'", "whole"),
     ("numbers.csv --method P-TD-AK(ridge=a)", "ridge is 'a'", "finite number"),
-    ("good.csv --method OA", "needs known truths", "gold"),
+    ("good.csv --method OA", "needs gold labels", "gold"),
     ("good.csv --domain catgorical", "Did you mean 'categorical'"),
     ("good.csv --domain real", "'dog' in row 1", "not a number"),
     ("good.csv --domain categorical(classes=1)", "2 distinct labels", "classes is 1"),
@@ -125,7 +125,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --min-confidence 7", "probability, at most 1"),
     ("good.csv --memory 2GB --engine memory", "--memory needs --engine disk"),
     ("good.csv --memory 1e999GB", "Write a size such as '2GB'"),
-    ("good.csv --work-dir nowhere/x", "No work folder can be made"),
+    ("good.csv --work-dir nowhere/x", "work folder"),
     ("good.csv -o good.csv", "is a file, not a folder"),
     ("questions.csv --label answer*", "no column like 'answer*'", "'q_mood'"),
     ("questions.csv --label q_* --gold gold.csv", "--gold needs one label column"),
@@ -171,7 +171,9 @@ def test_a_wrong_call_is_one_message(message: Message, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} cannot",), CallError).check(tmp_path)
+        Message(
+            "port", typed(f"serve --port {port} --no-browser"), (f"Port {port} is not available",), CallError
+        ).check(tmp_path)
 
 
 def test_a_proposed_command_works(tmp_path: Path) -> None:
