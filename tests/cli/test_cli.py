@@ -20,7 +20,6 @@ import pytest
 import allalike
 from allalike import DOMAINS, METHODS, RULES
 from allalike.cli import console
-from allalike.cli.discover import name_folders
 from running.program import call
 
 PROGRAM = Path(sys.executable).with_name("allalike")
@@ -185,14 +184,6 @@ def test_json_has_a_summary_for_each_column_and_why_one_has_none(batch: Path) ->
     assert "18 answers have 18 different ones" in printed["failed"]["Answer.code"]
     assert "no result for label column 'Answer.code'. The labels look like ids" in done.stderr
     assert not (batch / "allalike-out" / "Answer.code").exists()
-
-
-def test_folders_have_names_that_every_system_can_have() -> None:
-    names = ["a" * 300, "NUL", "nul.txt", "a/b", "a\\b", "../../etc", ".hidden", "", "é", "a\nb"]
-    folders = name_folders(names)
-    assert len({folder.casefold() for folder in folders}) == len(names)
-    assert all(0 < len(folder) <= 103 and not set(folder) & set('/\\:*?"<>|\n') for folder in folders)
-    assert not any(folder.startswith(".") or folder.lower() in ("nul", "nul.txt") for folder in folders)
 
 
 @pytest.mark.parametrize("names", [("fail", "pass"), ("B", "A")])
