@@ -139,7 +139,7 @@ READING = [
     Message("no labels", discover(pd.DataFrame({"worker": ["a"], "task": [1], "label": [np.nan]})), ("No row has",)),
     Message("no columns", discover(pd.DataFrame({"x": [1]})), ("Cannot tell which column", "'x'")),
     Message("nested labels", discover(pa.table({"worker": ["a"], "task": [1], "label": [[[[1]]]]})), ("lists",)),
-    Message("uneven columns", discover({"worker": ["a", "b"], "task": [1], "label": ["x"]}), ("not equally long",)),
+    Message("uneven columns", discover({"worker": ["a", "b"], "task": [1], "label": ["x"]}), ("different lengths",)),
     Message("memory", lambda f: guard(f / "a.csv", "CSV", lambda: pa.allocate_buffer(1 << 62)), ("memory", "a.csv")),
     Message("tool of rows", read(ROWS, tool="toloka"), ("tool is for files",)),
     Message("columns of no matrix", read(pd.DataFrame(NUMBERS, columns=NAMES), include=("label",)), ("wide='tasks'",)),
@@ -223,7 +223,7 @@ JURY = [
     Message("no good", jury(ROWS, positive="xx"), ("'xx'", "'x'")),
     Message("good of scores", jury(NUMBERS, domain="real", positive="high"), ("'>=4'",)),
     Message("good of rankings", jury([(w, 1, "x>y") for w in "abc"], domain="ranking", positive="x>y"), ("levels",)),
-    Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("the rate",)),
+    Message("gold_drawn", jury(ROWS, gold_drawn="truth"), ("positive=",)),
     Message("by", jury(ROWS, positive="x", by="nothing"), ("no column 'nothing'", "'label'")),
     Message("two groups", jury(JUDGES, duplicates="first", positive="x", by="judge"), ("two groups of 'judge'",)),
     Message("order", jury(PAIRS, order="nothing"), ("no column 'nothing'",)),
@@ -232,10 +232,10 @@ JURY = [
     Message("about", jury(PAIRS, order="shown", verdicts_name="people"), ("'people'",)),
     Message("order and sample", jury(PAIRS, order="shown", sample="shown"), ("both 'shown'",)),
     Message("what verdicts name", jury(PAIRS, order="shown", sample="epoch"), ("'A' may name an answer",)),
-    Message("samples of levels", jury(LEVELS, domain="ordinal", sample="epoch"), ("domain='real' takes the mean",)),
+    Message("samples of levels", jury(LEVELS, domain="ordinal", sample="epoch"), ("domain='real'",)),
     Message("tie", jury(PAIRS, order="shown", sample="epoch", verdicts_name="answers", tie="C"), ("tie is 'C'",)),
     Message("quorum", jury(ROWS, quorum=-1), ("quorum is -1",)),
-    Message("read before", jury(allalike.read(ROWS), order="shown"), ("read already",)),
+    Message("read before", jury(allalike.read(ROWS), order="shown"), ("already read",)),
     Message("keep", jury(ROWS, retain=2), ("retain is 2",)),
     Message("confidence of scores", jury(NUMBERS, domain="real", min_confidence=0.9), ("classes", "Leave it out")),
     Message("a crowd", jury([(judge, 1, "xy"[judge % 2]) for judge in range(101)]), ("101 workers",)),
@@ -245,7 +245,7 @@ JURY = [
     Message("list of prices", jury(ROWS, prices=[1, 2]), ("worker and price",)),
     Message("no orders", lambda folder: allalike.jury(ROWS).orders, ("orders",)),
     Message("since nothing", compare_with(lambda folder: None), ("no panel in",)),
-    Message("since a result", compare_with(lambda f: allalike.discover(ROWS).save(f)), ("not the summary of a panel",)),
+    Message("since a result", compare_with(lambda f: allalike.discover(ROWS).save(f)), ("not a panel summary",)),
     Message("spoiled verdicts", compare_with(spoil_verdicts), ("verdicts.csv", "cannot be read")),
     Message(
         "other judges",
@@ -259,15 +259,15 @@ JURY = [
 ]
 TEXTS = [("ada", "007", "x"), ("bob", "007", "x")]
 UPDATING = [
-    Message("more classes", update(ROWS, [("e", "t1", "z")], domain="categorical(classes=2)"), ("3 different labels",)),
+    Message("more classes", update(ROWS, [("e", "t1", "z")], domain="categorical(classes=2)"), ("3 distinct labels",)),
     Message("not served any more", update(ROWS, [("e", "t1", "z")], method="IBP"), ("IBP", "labels of 3 classes")),
     Message("gold of no answer", update(ROWS, [("e", "t1", "y")], {"t77": "y"}), ("None of the 1 tasks with gold",)),
     Message("texts", update(NUMBERS, [("e", "t9", 1.5)]), ("tasks of the new", "'t9' is string, 1 is int64")),
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
     Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("labels so far are categ",)),
-    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("problem of its own",)),
-    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("problem of its own",)),
+    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("with per_task()",)),
+    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("with per_task()",)),
     Message("nothing", update(ROWS, []), ("There are no answers",)),
 ]
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known
