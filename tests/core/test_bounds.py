@@ -119,9 +119,9 @@ def test_many_tasks_are_decided_some_at_a_time_with_the_same_orders(monkeypatch:
         whole = allalike.discover(rows, domain=domain, method="P-TD").truth
         with monkeypatch.context() as small:
             small.setattr(parts, "_TABLE_NUMBERS", 60)
-            parts = allalike.discover(rows, domain=domain, method="P-TD").truth
-        assert parts["label"].tolist() == whole["label"].tolist()
-        assert parts["tied"].tolist() == whole["tied"].tolist()
+            split = allalike.discover(rows, domain=domain, method="P-TD").truth
+        assert split["label"].tolist() == whole["label"].tolist()
+        assert split["tied"].tolist() == whole["tied"].tolist()
 
 
 @pytest.mark.long
