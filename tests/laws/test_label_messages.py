@@ -293,7 +293,7 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     (
         "probabilities",
         lambda folder: allalike.discover(CLASSES, domain="categorical", method="UA").probabilities,
-        ("UA", "probable"),
+        ("UA", "probabilities"),
     ),
     (
         "confusions",
