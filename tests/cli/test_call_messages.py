@@ -79,7 +79,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --method P-TD(weighting=3)", "weighting is 3", "max, inverse, chance, printed"),
     ("good.csv --method iP-TD(max_iter=a)", "max_iter is 'a'", "whole"),
     ("numbers.csv --method P-TD-AK(ridge=a)", "ridge is 'a'", "finite number"),
-    ("good.csv --method OA", "needs known truths", "gold"),
+    ("good.csv --method OA", "needs gold labels", "gold"),
     ("good.csv --domain catgorical", "Did you mean 'categorical'"),
     ("good.csv --domain real", "'dog' in row 1", "not a number"),
     ("good.csv --domain categorical(classes=1)", "2 distinct labels", "classes is 1"),
@@ -122,10 +122,10 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --history history.csv", "needs the columns"),
     ("good.csv --history . ", "no workers.csv"),
     ("good.csv --history history.csv --method UA", "does not use a history"),
-    ("good.csv --min-confidence 7", "probability, at most 1"),
+    ("good.csv --min-confidence 7", "probability between 0 and 1"),
     ("good.csv --memory 2GB --engine memory", "--memory needs --engine disk"),
     ("good.csv --memory 1e999GB", "Write a size such as '2GB'"),
-    ("good.csv --work-dir nowhere/x", "No work folder can be made"),
+    ("good.csv --work-dir nowhere/x", "No work folder can be created"),
     ("good.csv -o good.csv", "is a file, not a folder"),
     ("questions.csv --label answer*", "no column like 'answer*'", "'q_mood'"),
     ("questions.csv --label q_* --gold gold.csv", "--gold needs one label column"),
@@ -136,8 +136,8 @@ OTHERS: tuple[tuple[str, ...], ...] = (
     ("discoverr", "discover"),
     ("list schemas jurry", "Did you mean 'jury'"),
     ("compare good.csv --gold other.csv", "None of the 1 tasks with gold labels has answers"),
-    ("compare numbers.csv --methods DS", "DS cannot serve real labels"),
-    ("compare good.csv --methods OA", "--gold", "leave OA out"),
+    ("compare numbers.csv --methods DS", "DS does not accept real labels"),
+    ("compare good.csv --methods OA", "--gold", "omit OA"),
     ("compare good.csv -o .", "which is a folder"),
     ("compare questions.csv --label q_* --methods P-TD", "needs one label column", "--label q_mood"),
     ("agreement good.csv --per-task", "--per-task"),
@@ -171,7 +171,7 @@ def test_a_wrong_call_is_one_message(message: Message, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} cannot",), CallError).check(tmp_path)
+        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} is",), CallError).check(tmp_path)
 
 
 def test_a_proposed_command_works(tmp_path: Path) -> None:
