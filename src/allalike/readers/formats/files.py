@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BOOKS = (".xlsx", ".xlsm")
 MANIFEST = "manifest.csv"  # of a folder of masks
+NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # missing labels of text files, besides empty fields
 
 
 class ReadOptions(TypedDict, total=False):
