@@ -266,8 +266,8 @@ UPDATING = [
     Message("numbers", update(TEXTS, [(8.5, "007", "x")]), ("workers", "8.5 is double, 'ada' is string")),
     Message("objects", update(TEXTS, [("ada", (1, 2), "x")]), ("different type",)),
     Message("other labels", update(TEXTS, allalike.read([("ada", 1, 2.5)])), ("labels so far are categ",)),
-    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("per_task()",)),
-    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("per_task()",)),
+    Message("per task", update(allalike.read(ROWS).per_task(), [("e", "t1", "x")]), ("with per_task()",)),
+    Message("more per task", update(ROWS, allalike.read(ROWS).per_task()), ("with per_task()",)),
     Message("nothing", update(ROWS, []), ("There are no answers",)),
 ]
 KEPT = ("real", "date", "vector", "place", "ranking")  # of which no error rate is known

@@ -12,7 +12,7 @@ function showTip(text, x, y) {
 
 const hideTip = () => { svgTip.hidden = true; };
 
-function tellWorker(place) {
+function describeWorker(place) {
   const w = data.workers;
   if (place >= w.answers.length) return workerName(place);
   const remarks = w.flags[place].length ? `; ${w.flags[place].join(", ")}` : "";
@@ -39,14 +39,14 @@ function wakeChart(chart) {
     if (place !== null) {
       text.dataset.worker = place;
       text.addEventListener("click", () => openWorker(place));
-      listen(text, () => tellWorker(place));
+      listen(text, () => describeWorker(place));
     }
   }
   reachByKeys(marks);
 }
 
-function listen(mark, tell) {
-  mark.addEventListener("pointermove", (event) => showTip(tell(), event.clientX, event.clientY));
+function listen(mark, describe) {
+  mark.addEventListener("pointermove", (event) => showTip(describe(), event.clientX, event.clientY));
   mark.addEventListener("pointerleave", hideTip);
 }
 
@@ -56,10 +56,10 @@ function wakeMark(mark, place) {
   mark.addEventListener("click", () => place < data.workers.answers.length && openWorker(place));
   mark.addEventListener("focus", () => {
     const box = mark.getBoundingClientRect();
-    showTip(tellWorker(place), box.right, box.bottom);
+    showTip(describeWorker(place), box.right, box.bottom);
   });
   mark.addEventListener("blur", hideTip);
-  listen(mark, () => tellWorker(place));
+  listen(mark, () => describeWorker(place));
   return mark;
 }
 
@@ -87,7 +87,7 @@ function renameMarks() {
     if (node.tagName === "text") {
       const name = workerName(place);
       node.textContent = name.length > 16 ? `${name.slice(0, 15)}…` : name;
-    } else node.setAttribute("aria-label", tellWorker(place));
+    } else node.setAttribute("aria-label", describeWorker(place));
   }
 }
 
@@ -154,7 +154,7 @@ class Matrix {
     const box = this.canvas.getBoundingClientRect(), n = this.order.length, left = (this.left * box.width) / this.canvas.width;
     const place = (at, from, size) => Math.min(n - 1, Math.max(0, Math.floor((n * (at - from)) / size)));
     this.at = [place(event.clientY, box.top, box.height), place(event.clientX, box.left + left, box.width - left)];
-    this.tell();
+    this.describe();
   }
 
   step(event) {
@@ -163,10 +163,10 @@ class Matrix {
     else if (event.key === "Enter") openWorker(this.order[this.at[0]]);
     else return;
     event.preventDefault();
-    this.tell();
+    this.describe();
   }
 
-  tell() {
+  describe() {
     const [i, j] = this.at, byte = this.byte(i, j), [one, two] = [this.order[i], this.order[j]].map(workerName);
     const apart = byte === 255 ? "have no task in common" : `are ${number((byte / 254) * data.matrix.largest, 2)} apart on average`;
     this.hint.textContent = i === j ? one : `${one} and ${two} ${apart}`;
