@@ -23,8 +23,8 @@ from allalike._core.columns.values import Values
 from allalike.answers import Answers
 from allalike.answers import answers as answers_module
 from allalike.answers.answers import Stream
-from allalike.engines.ingest import routes
-from allalike.engines.ingest.routes import Routed, route
+from allalike.engines import ingest
+from allalike.engines.ingest import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
 from allalike.readers import scan
 from allalike.readers.formats import arrow, text
@@ -79,7 +79,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
         if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
             return None  # both are wrong, and the label that does not fit came first
         told = str(caught.value.args[0])  # what reading proposes beside, routing does not try
-        start, _, end = re.sub("; |, and ", "\0", str(error.args[0]), count=1).partition("\0")
+        start, _, end = re.sub("; |, and |[.] ", "\0", str(error.args[0]), count=1).partition("\0")
         if start.startswith("No row has a label") and how.get("missing") != "drop":
             start = "Row 1 has no label"  # as long as it is not known that no other row has one
         start = re.sub(r"Worker .* answered task .* more than once", "Worker ", start)  # which pair is found first?
@@ -191,7 +191,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     folder = tmp_path_factory.mktemp("files")
     path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+        patch.setattr(ingest, "_MAX_NUMBERED_LABELS", few)
         patch.setattr(text, "_BLOCK_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
@@ -223,7 +223,7 @@ def test_ids_of_any_type_are_routed_in_memory(
 def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=1, missing=0.2)
     check(rows, tmp_path, domain=kind(domain))
-    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", 0)
+    monkeypatch.setattr(ingest, "_MAX_NUMBERED_LABELS", 0)
     check(rows, tmp_path, domain=kind(domain))
 
 
@@ -293,7 +293,7 @@ def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
 def test_an_error_names_the_row_among_all(
     change: dict[str, str], how: dict[str, Any], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+    monkeypatch.setattr(ingest, "_MAX_NUMBERED_LABELS", few)
     labels = ["a>b", "b>a"] if how.get("domain") == "ranking" else [f"{number}.5" for number in range(50)]
     frame = table_of([labels[number % len(labels)] for number in range(200)])
     frame.loc[100, list(change)] = list(change.values())
@@ -398,7 +398,7 @@ def test_files_whose_columns_differ_in_type_are_refused(tmp_path: Path) -> None:
     [
         (b"a,1,x,y\n", r"row 5,001 \(line 5,002\) has 4 fields"),
         ("a,1,é\n".encode() * 9 + b"a,1,\xff\n", "row 5010 is invalid UTF8"),
-        (b'a,1,"' + b"x" * 500 + b"\n", "begins with a quote that is not closed"),
+        (b'a,1,"' + b"x" * 500 + b"\n", "begins with a quote that is closed too late"),
     ],
 )
 def test_a_broken_row_in_a_later_batch_is_a_clear_error(line: bytes, message: str, tmp_path: Path) -> None:
@@ -457,7 +457,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     whole = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
-    monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
+    monkeypatch.setattr("allalike.engines.ingest._ROWS_PER_SORT", 7)
     parts = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert_same(parts, whole)
