@@ -18,23 +18,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["PER_TASK", "rows", "write_crowd", "write_verdicts"]
-
 PER_TASK, CLASSES = 10, 4
 _BATCH = 1 << 20
 _STRIDE = 2_654_435_761  # prime, so that its multiples visit every row once
 
 
 def rows(begin: int, end: int, answers: int, workers: int, *, mixed: bool = False) -> tuple[Any, Any, Any]:
-    """Return worker, task and class numbers of a range of rows of the shuffled table.
-
-    >>> worker, task, label = rows(0, 1000, answers=1000, workers=50)
-    >>> set(np.bincount(task).tolist()), len(set(zip(worker, task)))
-    ({10}, 1000)
-    >>> worker, task, label = rows(0, 1000, answers=1000, workers=50, mixed=True)
-    >>> set(np.bincount(task).tolist()), len(set(zip(worker, task)))
-    ({10}, 1000)
-    """
+    """Return worker, task and class numbers of a range of rows of the shuffled table."""
     row = np.arange(begin, end, dtype=np.uint64) * np.uint64(_STRIDE) % np.uint64(answers)
     np.random.default_rng(begin).shuffle(row)
     task, place = row // np.uint64(PER_TASK), row % np.uint64(PER_TASK)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
 
-__all__ = ["AGAIN", "CATALOGUED", "FAMILIES", "Crowd", "blind", "choose_data_sets", "crowd_folder", "find_crowds"]
-
 AGAIN = {  # data sets that are not scored because they repeat others
     "predict_mandal2020/T?": "the forecasts of Pred.T1 to T4 as numbers",
     "snow_emotion/*": "the seven ratings of EMO, one by one",

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
 
-__all__ = ["COLUMNS", "TABLE", "list_methods", "score_method", "score_rival"]
-
 TABLE = Path(__file__).parents[1] / "docs" / "evidence" / "leaderboard.csv"
 COLUMNS = (
     *("crowd", "family", "labels", "classes", "workers", "tasks", "answers", "gold"),

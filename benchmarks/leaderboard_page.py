@@ -16,8 +16,6 @@ from scores import compare_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["PAGE", "tabulate", "write_page"]
-
 PAGE = TABLE.with_name("LEADERBOARD.md")
 VOTE, DEFAULT = "UA", "auto"
 _CLEARLY = 0.01  # p of McNemar's test
@@ -162,13 +160,7 @@ def _compare(errors: dict[tuple[str, str], float], crowds: Sequence[str], method
 
 
 def tabulate(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown.
-
-    >>> print(tabulate(["method", "error"], [["UA", "0.5"]]))
-    | method | error |
-    | --- | ---: |
-    | UA | 0.5 |
-    """
+    """Return a table in Markdown."""
     marks = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, marks, *lines])
 

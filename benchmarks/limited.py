@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from multiprocessing.connection import Connection
 
-__all__ = ["Limited"]
-
 _PATIENCE = 20  # wall time to wait, as a multiple of the limit of CPU time
 
 
@@ -23,10 +21,6 @@ class Limited:
     """A process that calls functions one after the other; it is started on demand, and restarted after a timeout.
 
     The operating system ends it if a function exceeds its CPU time.
-
-    >>> with Limited() as process:
-    ...     process.call(sum, [1, 2], seconds=60)
-    3
     """
 
     def __init__(self) -> None:

@@ -13,8 +13,6 @@ from statistics import median
 
 import psutil
 
-__all__ = ["Taken", "command", "machine", "measure", "program"]
-
 _PAUSE = 0.05
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["use_data_beside_the_clone"]
-
 _SHARED = Path(__file__).parents[2] / "shared"
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from allalike.answers import Answers
 
-__all__ = ["Solve", "are_orders", "frame_of", "rivals_of"]
-
 Solve = Callable[[Any], Any]  # from a frame to a label per task number
 
 _SIDES = ("x1", "y1", "x2", "y2")
@@ -78,13 +76,7 @@ def are_orders(answers: Answers) -> bool:
 
 
 def _compare(answers: Answers, task: npt.NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
-    """Yield every pair of items of a ranking in an uninformative order, with the better one or None for a tie.
-
-    >>> import allalike
-    >>> answers = allalike.read([("ada", 7, "b>a"), ("ada", 7, "a=c")], domain="ranking")
-    >>> list(_compare(answers, np.zeros(1, int)))
-    [(0, 0, (0, 'a'), (0, 'c'), None), (0, 0, (0, 'a'), (0, 'b'), (0, 'b'))]
-    """
+    """Yield every pair of items of a ranking in an uninformative order, with the better one or None for a tie."""
     found, items = unpack(answers.label), answers.encoding.items  # type: ignore[attr-defined]
     order = np.lexsort((found.item, found.ranking))
     starts = np.flatnonzero(np.append(True, np.diff(found.ranking) > 0))
@@ -200,11 +192,7 @@ def _choose_text(kind: Any, frame: pd.DataFrame) -> Any:
 
 
 def _count_words(text: str) -> npt.NDArray[np.float64]:
-    """Embed a text by word counts, because no language model is available.
-
-    >>> _count_words("To be, or not to be").max().round(3)
-    np.float64(0.632)
-    """
+    """Embed a text by word counts, because no language model is available."""
     places = [crc32(word.encode()) % _EMBEDDED for word in re.findall(r"\w+", text.lower())]
     counts = np.bincount(places, minlength=_EMBEDDED)
     return counts / max(float(np.linalg.norm(counts)), 1.0)

@@ -18,25 +18,15 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Bools = npt.NDArray[np.bool_]
 
-__all__ = ["compare_pairs", "find_calibration", "share_ties"]
-
 
 @cache
 def compare_pairs(better: int, worse: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test, from the counts of tasks that only one method solves.
-
-    >>> round(compare_pairs(8, 1), 4), compare_pairs(3, 3), compare_pairs(0, 0)
-    (0.0391, 1.0, 1.0)
-    """
+    """Return the exact two-sided p-value of McNemar's test, from the counts of tasks that only one method solves."""
     return min(2 * float(scipy.stats.binom.cdf(min(better, worse), better + worse, 0.5)), 1.0)
 
 
 def find_calibration(confidence: Floats, right: Bools) -> float:
-    """Return the expected calibration error of confidences, ignoring NaN.
-
-    >>> round(find_calibration(np.array([0.9, 0.9, 0.6, np.nan]), np.array([True, False, True, True])), 3)
-    0.4
-    """
+    """Return the expected calibration error of confidences, ignoring NaN."""
     known = ~np.isnan(confidence)
     sure, hit = confidence[known], right[known]
     place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
@@ -46,14 +36,7 @@ def find_calibration(confidence: Floats, right: Bools) -> float:
 
 
 def share_ties(answers: Answers) -> float:
-    """Return the accuracy of the majority vote on gold labels; tied labels share a task.
-
-    >>> import allalike
-    >>> from allalike.readers import read_gold
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]
-    >>> share_ties(read_gold({1: "x", 2: "x"}, allalike.read(rows, domain="categorical")))
-    0.75
-    """
+    """Return the accuracy of the majority vote on gold labels; tied labels share a task."""
     n_labels = max(answers.encoding.n_labels, int(answers.gold_label.max()) + 1)
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
     asked = np.isin(task, answers.gold_task)

@@ -56,20 +56,7 @@ PARSERS: dict[str, Parser] = {
 
 
 def load(name: str) -> Dataset:
-    """Read a data set, with its gold; its files must be here.
-
-    Parameters
-    ----------
-    name
-        A name of `allalike.datasets.DATASETS`, in any case; or that of a source which has only one data set.
-
-    >>> data = load("Chinese")  # doctest: +SKIP
-    >>> data.answers.n_answers, len(data.gold)  # doctest: +SKIP
-    (1200, 24)
-    >>> load("Chinees")
-    Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No data set is called 'Chinees'. Did you mean 'Chinese'? Known data sets: ...
-    """
+    """Read a data set, with its gold; its files must be here."""
     parser = _parser(name)
     source = SOURCES[parser.source]
     parsed = parser.parse(require_folder(source))

@@ -13,83 +13,29 @@ if TYPE_CHECKING:
     from allalike.datasets import DataSource
     from allalike.domains import Domain
 
-__all__ = ["Dataset", "Parsed", "Parser"]
-
 
 @dataclass(frozen=True)
 class Parsed:
-    """Answers and gold labels parsed from the files of a source.
-
-    Parameters
-    ----------
-    answers
-        The answers, without gold.
-    gold
-        The gold label of each task that has one, by task id.
-    note
-        A remark on how the files are parsed, if readers of results need one.
-
-    >>> import allalike
-    >>> Parsed(allalike.read([("ada", 1, "x"), ("bob", 1, "x")]), {1: "x"}).gold
-    {1: 'x'}
-    """
+    """Answers and gold labels parsed from the files of a source."""
 
     answers: Answers
-    gold: dict[Any, Any]
-    note: str = ""
+    gold: dict[Any, Any]  # gold label by task id
+    note: str = ""  # on how the files are parsed
 
 
 @dataclass(frozen=True)
 class Parser:
-    """A parser of one data set from the files of a source.
-
-    Parameters
-    ----------
-    name
-        The name of the data set.
-    source
-        The name of the source and of its folder.
-    summary
-        The question to the workers, in one line.
-    parse
-        The function from the source's folder to answers and gold labels.
-
-    >>> import allalike
-    >>> def parse(folder):
-    ...     return Parsed(allalike.read(folder / "answers.csv"), {})
-    >>> Parser("quiz", "quizzes", "which answer is right", parse).source
-    'quizzes'
-    """
+    """A parser of one data set from the files of a source."""
 
     name: str
-    source: str
-    summary: str
+    source: str  # also the name of its folder
+    summary: str  # the question to the workers, in one line
     parse: Callable[[Path], Parsed]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """The answers of a data set, with gold labels and metadata.
-
-    Parameters
-    ----------
-    name
-        The name of the data set.
-    answers
-        The answers, with gold labels.
-    gold
-        The gold label of each task that has one, by task id.
-    source
-        The source of the files.
-    note
-        A remark on how the files are parsed.
-
-    >>> import allalike
-    >>> from allalike.datasets import SOURCES
-    >>> answers = allalike.read([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])
-    >>> Dataset(name="mine", answers=answers, gold={1: "x"}, source=SOURCES["GG"]).domain.name
-    'categorical'
-    """
+    """The answers of a data set, with gold labels and metadata."""
 
     name: str
     answers: Answers

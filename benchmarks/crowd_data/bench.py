@@ -17,8 +17,6 @@ from crowd_data.originals import count_repeats, read_truths, typed_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["BENCHMARKS"]
-
 _SYSTEMS_NOTE = "The ten workers answered every task: they are most likely systems that took part, not single persons."
 _OTHER_DOGS_NOTE = "These are other dogs than those that the paper calls DOGS, which Shah and Zhou asked about."
 

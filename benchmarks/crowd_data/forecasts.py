@@ -17,8 +17,6 @@ from crowd_data.originals import typed_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORECASTS"]
-
 _SOURCE = "predict_mandal2020"
 _FIRST_DAY = 1539026143329  # its end (8 October 2018), in milliseconds
 

@@ -16,8 +16,6 @@ from crowd_data.originals import read_columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["GJP"]
-
 _NOTE = (
     "The file is the beginning of a longer one, and ends amid a forecast, which is left out. Forecasts of users who are"
     " not known are those of one worker, NULL."

@@ -13,8 +13,6 @@ from crowd_data.originals import bare_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MATCHING"]
-
 _TASK = "Excel - CIDX"
 _FEW_MATCHERS_NOTE = "Only five matchers are public, and one task. The paper's own matchers are not."
 

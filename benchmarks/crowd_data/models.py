@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["MODELS", "number_in", "plain"]
-
 _LLMBAR = "llmbar_llm_judges"
 _FIELD_PATTERN = re.compile(r'"answer"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s][^,}\n]*)', re.DOTALL)
 _NUMBER_PATTERN = re.compile(r"-?\d+(?:\.\d+)?")
@@ -32,21 +30,13 @@ _FOOLED_JUDGES_NOTE = (
 
 
 def number_in(text: str) -> str:
-    """Return the first number in an answer, in its shortest form; an answer without a number is unchanged.
-
-    >>> number_in("$1,800.00 a month"), number_in("-7"), number_in("no idea")
-    ('1800', '-7', 'no idea')
-    """
+    """Return the first number in an answer, in its shortest form; an answer without a number is unchanged."""
     found = _NUMBER_PATTERN.search(text.replace(",", "").replace("$", ""))
     return f"{float(found[0]):.15g}" if found else text
 
 
 def plain(text: str) -> str:
-    """Return an answer without dollar signs around formulas and commas between thousands.
-
-    >>> plain("$54,000$"), plain("2,-1")
-    ('54000', '2,-1')
-    """
+    """Return an answer without dollar signs around formulas and commas between thousands."""
     return _THOUSANDS_PATTERN.sub("", text.replace("$", "")).strip()
 
 

@@ -18,19 +18,9 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from crowd_data.base import Parsed, Parser
 
-__all__ = ["bare_rows", "careful", "count_repeats", "load_json", "read_columns", "read_truths", "typed_table"]
-
 
 def read_columns(path: Path, *names: str) -> list[list[str]]:
-    r"""Read columns of a table in a text file as strings.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.tsv")
-    ...     _ = path.write_text("who\twhat\nada\t007\n")
-    ...     read_columns(path, "what", "who")
-    [['007'], ['ada']]
-    """
+    """Read columns of a table in a text file as strings."""
     table = open_table(path)
     _check(path, table.names, names)
     loaded = table.load(names)
@@ -38,15 +28,7 @@ def read_columns(path: Path, *names: str) -> list[list[str]]:
 
 
 def read_truths(path: Path, *, task: str, label: str) -> dict[Any, Any]:
-    r"""Read the gold label of each task, with ids and labels converted as by `allalike.read`.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "truth.csv")
-    ...     _ = path.write_text("item,truth\n7,yes\n8,no\n")
-    ...     read_truths(path, task="item", label="truth")
-    {7: 'yes', 8: 'no'}
-    """
+    """Read the gold label of each task, with ids and labels converted as by `allalike.read`."""
     table = open_table(path)
     _check(path, table.names, (task, label))
     columns = table.columns({"task": task, "label": label})
@@ -55,15 +37,7 @@ def read_truths(path: Path, *, task: str, label: str) -> dict[Any, Any]:
 
 
 def typed_table(path: Path, *names: str, header: bool = True) -> Any:
-    r"""Read a CSV file as an Arrow table with numeric columns parsed; without a header, ``names`` name the columns.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.csv")
-    ...     _ = path.write_text("0,22,3\n0,32,1\n")
-    ...     typed_table(path, "task", "worker", "label", header=False).column("label").to_pylist()
-    [3, 1]
-    """
+    """Read a CSV file as an Arrow table with numeric columns parsed; without a header, ``names`` name the columns."""
     import pyarrow.csv as pacsv
 
     options = pacsv.ReadOptions() if header else pacsv.ReadOptions(column_names=list(names))
@@ -73,15 +47,7 @@ def typed_table(path: Path, *names: str, header: bool = True) -> Any:
 
 
 def bare_rows(path: Path) -> list[list[str]]:
-    r"""Read the rows of a CSV file without a header.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.csv")
-    ...     _ = path.write_text("a,b\nb , b\n")
-    ...     bare_rows(path)
-    [['a', 'b'], ['b', 'b']]
-    """
+    """Read the rows of a CSV file without a header."""
     import csv
 
     def read() -> list[list[str]]:
@@ -93,39 +59,18 @@ def bare_rows(path: Path) -> list[list[str]]:
 
 
 def load_json(path: Path) -> Any:
-    """Read a JSON file.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.json")
-    ...     _ = path.write_text('{"a": [1]}')
-    ...     load_json(path)
-    {'a': [1]}
-    """
+    """Read a JSON file."""
     return _guarded(path, json.JSONDecodeError, lambda: json.loads(path.read_text(encoding="utf-8")))
 
 
 def count_repeats(answers: Answers, kept: str = "first") -> str:
-    """Return a note on the number of repeated answers, of which the first counts.
-
-    >>> import allalike
-    >>> count_repeats(allalike.read([("ada", 1, "x"), ("ada", 1, "y"), ("bob", 1, "y")]))
-    '1 rows repeat an answer of the same worker to the same task; her first one counts.'
-    """
+    """Return a note on the number of repeated answers, of which the first counts."""
     repeats = answers.notes.get("repeats_set_aside", 0)
     return f"{repeats:,} rows repeat an answer of the same worker to the same task; her {kept} one counts."
 
 
 def careful(parser: Parser) -> Parser:
-    """Return a parser that raises a one-line error if files have unexpected content.
-
-    >>> from crowd_data.base import Parser
-    >>> parser = Parser("quiz", "quizzes", "which answer is right", lambda folder: {}["answers"])
-    >>> careful(parser).parse("data")
-    Traceback (most recent call last):
-    allalike.errors.InputError: The files in data are not those of 'quizzes' (KeyError: 'answers'). Fetch the data set
-    again.
-    """
+    """Return a parser that raises a one-line error if files have unexpected content."""
     return replace(parser, parse=partial(_parse, parser))
 
 

@@ -15,8 +15,6 @@ from crowd_data.originals import read_columns, read_truths
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["OWN", "own_files"]
-
 _FILES_NOTE = (
     "There is no public copy. This reads answers.csv with the columns worker, task and label, and truth.csv with task"
     " and label."
@@ -27,17 +25,7 @@ _OUTLINES_NOTE = (
 
 
 def own_files(folder: Path, *, domain: Domain, note: str = _FILES_NOTE) -> Parsed:
-    r"""Read ``answers.csv`` (worker, task, label) and ``truth.csv`` (task, label).
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     folder = pathlib.Path(name)
-    ...     _ = (folder / "answers.csv").write_text("worker,task,label\nada,1,yes\nbob,1,no\n")
-    ...     _ = (folder / "truth.csv").write_text("task,label\n1,yes\n")
-    ...     parsed = own_files(folder, domain=Categorical(classes=2))
-    >>> parsed.answers.n_answers, parsed.gold
-    (2, {1: 'yes'})
-    """
+    """Read ``answers.csv`` (worker, task, label) and ``truth.csv`` (task, label)."""
     answers = read(folder / "answers.csv", columns={role: role for role in ("worker", "task", "label")}, domain=domain)
     return Parsed(answers, read_truths(folder / "truth.csv", task="task", label="label"), note)
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["POINTS", "read_marks"]
-
 _SIDE = re.compile(r'"([xy][12])": "(-?[\d.]+)"')
 _MIN_FIELDS = 9  # of a mark; a line with fewer fields means no marks
 _DELETED = 8
@@ -26,12 +24,7 @@ _RADIUS = 25  # pixels; the authors match marks within it
 
 
 def read_marks(lines: Iterable[str]) -> dict[str, list[list[float]]]:
-    """Return the centres of the marks in each viewed picture.
-
-    >>> mark = 'b.tiff|cell|{"x1": "10","y1": "0","x2": "60","y2": "50",}|ada|t|ada|t|id|False|7017|5263'
-    >>> read_marks(["[a.tiff|ada|2020-01-14|2]", mark, mark.replace("False", "True"), "a.tiff|cell|not in image"])
-    {'a.tiff': [], 'b.tiff': [[35.0, 25.0]]}
-    """
+    """Return the centres of the marks in each viewed picture."""
     marks: dict[str, list[list[float]]] = {}
     for line in filter(None, map(str.strip, lines)):
         fields = line.removeprefix("[").split("|")

@@ -17,8 +17,6 @@ from crowd_data.originals import read_columns, read_truths
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["QUIZZES"]
-
 _TWO_CLASSES_NOTE = (
     "The paper's table says 2 classes; the files have five options for each question, and so has this reading."
 )

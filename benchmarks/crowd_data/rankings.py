@@ -22,8 +22,6 @@ from crowd_data.originals import bare_rows, count_repeats, read_columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RANKINGS"]
-
 _MERGED_PUZZLES_NOTE = (
     "PrefLib merges the forty puzzles of a level and drops who answered which: every vote is a worker of its own, and"
     " the level is one task."

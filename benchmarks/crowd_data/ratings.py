@@ -12,8 +12,6 @@ from crowd_data.originals import read_columns
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["RATINGS"]
-
 _COVID = "ordinal_covid_truthfulness"
 _CHECKS = ("HIGH", "LOW")
 _LEVELS = (0, 1, 2, 3, 4, 5)  # of PolitiFact: pants on fire, false, mostly false, half true, mostly true, true

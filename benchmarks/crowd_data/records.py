@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["RECORDS"]
-
 _FIELDS = ("sched_dep_time", "act_dep_time", "sched_arr_time", "act_arr_time")
 _TIME = re.compile(r"(\d{1,2}):(\d{2})\s*([ap])")
 
@@ -38,11 +36,7 @@ def _rows(path: Path) -> Iterator[tuple[str, str, Times]]:
 
 
 def _minutes(text: str) -> int:
-    """Return the first time in a text as minutes of the day, or -1 if there is none.
-
-    >>> _minutes("12:05 a.m."), _minutes("Dec 1, 7:10p"), _minutes("Not Available")
-    (5, 1150, -1)
-    """
+    """Return the first time in a text as minutes of the day, or -1 if there is none."""
     found = _TIME.search(text or "")
     if found is None:
         return -1

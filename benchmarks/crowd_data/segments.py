@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from allalike._core.masks import Pixels
 
-__all__ = ["SEGMENTS", "located"]
-
 _SOURCE = "bubil_crowd_segmentation"
 _BLACK_MASKS = Bitmap(on=0)
 _EXACT_SETS = (1, 2, 3)
@@ -55,21 +53,7 @@ def _sure(folder: Path) -> Parsed:
 
 
 def located(folder: Path, number: int) -> tuple[list[tuple[str, str, MaskFile]], dict[str, Any], list[str]]:
-    """Return the masks of a set as (worker, task, mask), the gold masks, and the tasks with an exact crop.
-
-    >>> import pathlib, tempfile
-    >>> from allalike._core.masks import write_masks
-    >>> from allalike._core.masks import Mask
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     root = pathlib.Path(name, "BU-BIL_Dataset1")
-    ...     for worker in ("CrowdsourcedAnnotations/1", "CrowdsourcedAnnotations/2", "GoldStandard"):
-    ...         size = 9 if worker == "GoldStandard" else 5  # pixels, of which the middle one is the object
-    ...         mask = np.pad([[True]], size // 2)
-    ...         _ = write_masks([Mask.of(mask)], ["cell"], root / worker, on=0)
-    ...     rows, gold, sure = located(pathlib.Path(name), 1)
-    >>> [(worker, task) for worker, task, _ in rows], gold["cell"].shape, sure
-    ([('1', 'cell'), ('2', 'cell')], (5, 5), [])
-    """
+    """Return the masks of a set as (worker, task, mask), the gold masks, and the tasks with an exact crop."""
     root = folder / f"BU-BIL_Dataset{number}"
     columns = open_masks(root / "CrowdsourcedAnnotations").load(["worker", "task", "label"])
     rows = list(zip(columns["worker"], columns["task"], columns["label"], strict=True))

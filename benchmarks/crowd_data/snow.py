@@ -13,8 +13,6 @@ from crowd_data.originals import read_columns, read_truths
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SNOW"]
-
 _WORKER, _TASK, _LABEL = "!amt_worker_ids", "orig_id", "response"
 _EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
 _POOLED_RATINGS_NOTE = (

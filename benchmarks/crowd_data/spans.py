@@ -21,8 +21,6 @@ from crowd_data.base import Parsed, Parser
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["SPANS", "read_document"]
-
 Span = tuple[int, int, str]
 
 _SOURCE = "spans_ner_conll_crowd"
@@ -31,11 +29,7 @@ _NOTE = "Positions are those of characters, without the space between words."
 
 
 def read_document(text: str) -> tuple[str, list[Span]]:
-    r"""Return the characters and tagged spans of a document with a token and its tag per line.
-
-    >>> read_document("Ann B-PER\nsaw O\n\nNew B-LOC\nYo I-LOC\nrk I-LOC\n\nRome/LOC O\n")
-    ('AnnsawNewYorkRome', [(0, 3, 'PER'), (6, 13, 'LOC'), (13, 17, 'LOC')])
-    """
+    """Return the characters and tagged spans of a document with a token and its tag per line."""
     tokens, tags = [], []
     for line in text.splitlines():
         fields = line.split()

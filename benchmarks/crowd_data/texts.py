@@ -14,8 +14,6 @@ from crowd_data.originals import count_repeats, read_columns, read_truths
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TEXTS"]
-
 _COLUMNS = {"worker": "worker", "task": "sentence", "label": "workeranswer"}
 _TEN_TRANSLATIONS_NOTE = (
     "T1 and T2 both have 100 sentences; T1 is taken. The paper has ten translations of each sentence, so every row"

@@ -14,8 +14,6 @@ from crowd_data.originals import read_columns, typed_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["TRIANGLES"]
-
 _SOURCE = "triangles_hart2018"
 _CONDITION_COLUMNS = ["SubjectID", "Angle", "Base factor"]
 _POINT = {"x": ("EstXCoor", "ExpXCoor"), "y": ("EstYCoor", "ExpYCoor")}

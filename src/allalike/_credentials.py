@@ -16,7 +16,7 @@ ADDRESS = re.compile(
     r"(?P<place>[^?#]*)(?P<rest>.*)",
     re.DOTALL,
 )
-_IN_TEXT = re.compile(rf"({_SCHEME}):(/{{1,3}})(\S+?)(?=['\"`.,;:!)\]]*(?:\s|$))")  # a path has one slash of two
+_IN_TEXT = re.compile(rf"({_SCHEME}):(/{{1,3}})(\S+?)(?=['\"`.,;:!)\]]*(?:\s|$))")  # paths lose one slash of two
 _PASSWORD = re.compile(r"(postgres(?:ql)?):/{1,3}([^:/?#@\s]*):(?!\s|\d+(?:[^\w%]|$))[^\n]*@")  # perhaps with blanks
 _PAIR = re.compile(
     r"(?i)((?:\b|(?<=[^a-z]))[\w-]{0,30}(?:passw(?:or)?d|pwd|token|secret|signature|credential|access[_-]?key|api[_-]?key)"
@@ -37,11 +37,11 @@ def hide_secrets(text: str) -> str:
     return _PAIR.sub(rf"\1{HIDDEN}", text) if "=" in text else text
 
 
-def _hide_address(found: re.Match[str]) -> str:
-    slashes = "//" if len(found[2]) == 1 else found[2]
-    name = f"{found[1]}:{slashes}{found[3]}"
+def _hide_address(match: re.Match[str]) -> str:
+    slashes = "//" if len(match[2]) == 1 else match[2]
+    name = f"{match[1]}:{slashes}{match[3]}"
     shown = show_address(name)
-    return found[0] if shown == name else shown
+    return match[0] if shown == name else shown
 
 
 def find_secrets(word: str) -> set[str]:
@@ -50,8 +50,8 @@ def find_secrets(word: str) -> set[str]:
     >>> sorted(find_secrets("postgresql://ada:open:sesame@host/crowd?sslmode=require&token=abcd"))
     ['abcd', 'open', 'open:sesame', 'sesame']
     """
-    found = ADDRESS.search(word)
-    password = (found["password"] if found else None) or ""
+    match = ADDRESS.search(word)
+    password = (match["password"] if match else None) or ""
     secrets = [
         password,
         *re.split(r"[\s/?#@:&=,;]", password),
@@ -66,9 +66,9 @@ def show_address(name: str) -> str:
     >>> show_address("https://ada:secret@host/a.csv?sig=abc"), show_address("postgresql://ada:secret@host/crowd")
     ('https://***@host/a.csv?***', 'postgresql://ada@host/crowd')
     """
-    found = ADDRESS.fullmatch(name)
-    if found is None:
+    match = ADDRESS.fullmatch(name)
+    if match is None:
         return name
-    user, password, rest = found["user"] or "", found["password"] or "", found["rest"]
-    who = f"{user if found['own'] else HIDDEN}@" if user or password else ""
-    return f"{found['start']}{who}{found['place']}{rest[:1]}{HIDDEN if rest else ''}"
+    user, password, rest = match["user"] or "", match["password"] or "", match["rest"]
+    who = f"{user if match['own'] else HIDDEN}@" if user or password else ""
+    return f"{match['start']}{who}{match['place']}{rest[:1]}{HIDDEN if rest else ''}"

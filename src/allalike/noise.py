@@ -1,6 +1,6 @@
-"""Noise models: what disparities say about faults, and faults about weights, by label type.
+"""Noise models: estimates of faults from disparities, and optimal weights for faults, by label type.
 
-`allalike.simulation` draws answers with these errors and others.
+`allalike.simulation` samples answers from these and other error models.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Gaussian", "General", "Laplace", "Noise", "OneCoin"]
 
-_DUST_SHARE = 1e-12  # what is smaller than this share of what it was computed from is rounding
+_DUST_SHARE = 1e-12  # relative to the operands; smaller results are rounding errors
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise(Options):
-    """A way to err: it turns disparities into faults, and faults into weights.
+    """An error model, which computes faults from disparities, and weights from faults.
 
-    `weighting` is what P-TD does by default with the disparities of this noise, and `chance` the distance to the
-    truth of a worker who guesses, where that is known.
+    `weighting` is P-TD's default for this noise. `chance` is the expected distance from a guess to the truth, or None
+    if it is unknown.
     """
 
     name: ClassVar[str]
@@ -35,26 +35,26 @@ class Noise(Options):
 
     @property
     def chance(self) -> float | None:
-        """How far from the truth a guess is on average."""
+        """Expected distance from a guess to the truth."""
         return None
 
     def fault(self, disparity: Floats, mubar: float) -> Floats:
-        """Estimate the distance to the truth from the disparity and half the mean distance of two workers."""
-        raise UnsupportedError(f"No fault can be estimated under {self.name} noise.")
+        """Estimate faults from disparities and ``mubar``, half the mean distance between two workers."""
+        raise UnsupportedError(f"Faults cannot be estimated under {self.name} noise. Use method='P-TD' or 'iP-TD'.")
 
     def bound_faults(self, fault: Floats, mubar: float) -> Floats:
-        """Bring estimated faults into the range for which weights are defined."""
+        """Restrict estimated faults to the range for which weights are defined."""
         return fault
 
     def weight(self, fault: Floats, *_: Any) -> Floats:
-        """Weigh workers whose fault is known."""
+        """Compute weights from known faults."""
         worst = peak(fault)
         return without_dust(worst - fault, worst)
 
 
 @dataclass(frozen=True, kw_only=True)
 class General(Noise):
-    """Noise of which only the distance is known, and at most how far a worthless answer is from the others.
+    """Noise without a model; only the largest distance of a worthless answer to the others may be known.
 
     >>> import numpy as np
     >>> General().weight(np.array([1.0, 3.0]))
@@ -66,17 +66,17 @@ class General(Noise):
 
     @property
     def chance(self) -> float | None:
-        """How far from the others a worthless answer is."""
+        """Distance from a worthless answer to the others."""
         return self.farthest
 
 
 def peak(values: Floats) -> float:
-    """Return the largest number that is not NaN; NaN if there is none."""
+    """Return the largest value that is not NaN, or NaN if all are NaN."""
     return float(np.fmax.reduce(values, initial=-np.inf)) if not np.isnan(values).all() else np.nan
 
 
 def without_dust(values: Floats, scale: Floats | float) -> Floats:
-    """Return values with 0 in place of what is rounding beside the scale, so that rounding decides nothing.
+    """Replace values by 0 if they are rounding errors relative to the scale.
 
     >>> import numpy as np
     >>> without_dust(np.array([1e-3, -1e-15, 1e-17]), 1.0)
@@ -85,34 +85,34 @@ def without_dust(values: Floats, scale: Floats | float) -> Floats:
     return np.where(np.abs(values) > _DUST_SHARE * scale, values, 0.0)
 
 
-# Additive Gaussian noise on numbers, with a variance for each worker, which is their fault.
+# Additive Gaussian noise on numbers; a worker's fault is the variance.
 #
-# Two workers with faults f_i and f_j are f_i + f_j apart on average (squared), so the faults solve a system of
-# linear equations, one for each pair. With a ridge lambda >= 0 the least-squares solution is closed (Meir et al.
-# 2023, the Anna Karenina theorem and its estimator):
+# The expected squared distance between workers with faults f_i and f_j is f_i + f_j, so the faults solve one linear
+# equation per pair. With a ridge lambda >= 0, the least-squares solution has a closed form (Meir et al. 2023, the Anna
+# Karenina theorem and its estimator):
 #
 #     f_i = [2(n-1) pi_i - 8n(n-1) / (4n + lambda - 4) * mubar] / (2n + lambda - 4),
 #
-# where pi_i is the disparity and mubar half the mean distance. With lambda = 4 it is the squared distance to the
-# mean, hence never negative. With a smaller lambda the best workers often get an estimate <= 0, and what becomes
-# of them matters: ``floor`` (the default) lifts it to a small share of mubar, ``clip`` to 1e-8, which makes such a
-# worker a dictator, and ``zero`` gives them no weight, as the paper says, which throws away the best.
+# where pi_i is the disparity and mubar half the mean distance. With lambda = 4, f_i is the squared distance to the mean
+# and never negative. With a smaller lambda the best workers often have estimates <= 0, and their treatment matters.
+# ``floor`` (the default) raises them to a small share of mubar. ``clip`` raises them to 1e-8, so one worker may decide
+# all tasks. ``zero`` gives them weight 0, as in the paper, and so discards the best workers.
 #
-# The best weights for known variances are their inverses (Aitken 1935).
+# The optimal weights for known variances are their inverses (Aitken 1935).
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Noise):
-    """Independent Gaussian errors, with a variance for each worker.
+    """Independent Gaussian errors, with one variance per worker.
 
     Parameters
     ----------
     ridge
-        The paper's lambda: how much faults are drawn to zero. 0 is the maximum-likelihood estimate.
+        Ridge penalty on faults, the paper's lambda. 0 is the least-squares estimate.
     nonpositive
-        Treatment of a fault that is not positive: ``floor``, ``clip`` or ``zero``.
+        Treatment of faults that are not positive: ``floor``, ``clip`` or ``zero``.
     floor
-        The share of half the mean distance to which ``floor`` lifts a fault.
+        Lower bound of faults with ``floor``, as a share of half the mean distance.
 
     >>> import numpy as np
     >>> pi = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375])
@@ -129,40 +129,40 @@ class Gaussian(Noise):
 
     def fault(self, disparity: Floats, mubar: float) -> Floats:
         """Estimate the variance of each worker's error."""
-        n = np.float64(len(disparity))  # whose quotients of zeros are NaN: of one worker nothing is known
+        n = np.float64(len(disparity))  # a numpy float, so the fault of a single worker is NaN
         with np.errstate(invalid="ignore", divide="ignore"):
             shared = 8 * n * (n - 1) / (4 * n + self.ridge - 4) * mubar
             fault = (2 * (n - 1) * disparity - shared) / (2 * n + self.ridge - 4)
-        # Two workers and no ridge: one equation for two unknowns; the solution of minimum norm shares the distance.
+        # Two workers without ridge: one equation for two unknowns; the minimum-norm solution splits the distance.
         return np.where((n == 2) & (self.ridge == 0), disparity / 2, fault)
 
     def bound_faults(self, fault: Floats, mubar: float) -> Floats:
-        """Deal with faults that are not positive."""
+        """Replace faults that are not positive."""
         if self.nonpositive == "floor":
             return np.maximum(fault, self.floor * mubar)
         if self.nonpositive == "clip":
             return np.clip(fault, 1e-8, 1e8)
-        return np.where(without_dust(fault, mubar) > 0, fault, np.inf)  # whose inverse is no weight
+        return np.where(without_dust(fault, mubar) > 0, fault, np.inf)  # weight 0
 
     def weight(self, fault: Floats, *_: Any) -> Floats:
-        """Weigh by the inverse variance."""
+        """Compute inverse variances."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
 
 
-# Laplace noise on numbers: errors whose size matters, not its square, each worker with an own mean size.
+# Laplace noise on numbers; a worker's fault is the mean absolute error.
 #
-# Its density exp(-|x - t| / b) / (2 b) has heavier tails than that of Gauss: one answer that is far off is no surprise.
-# The mean size b of a worker's errors is their fault. Where b is known, the most likely truth of a task minimises
-# sum_i |x_i - t| / b_i: it is the weighted median with the weights 1 / b_i.
+# The density exp(-|x - t| / b) / (2 b) has heavier tails than a Gaussian, so outliers are common. The fault b is the
+# worker's mean absolute error. If it is known, the most likely true value minimises sum_i |x_i - t| / b_i; it is the
+# weighted median with weights 1 / b_i.
 #
-# The distance of two answers does not tell the faults of both: it is b_i + b_j - b_i b_j / (b_i + b_j) on average, and
-# not their sum. So no fault is estimated from disparities; a disparity itself is one, up to what the others err.
+# The expected distance between two answers is b_i + b_j - b_i b_j / (b_i + b_j), and not the sum of the faults.
+# Therefore faults are not estimated from disparities, and P-TD uses the disparity itself.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(Noise):
-    """Independent errors with a mean size for each worker, and with heavy tails.
+    """Independent Laplace errors, with heavy tails and one mean absolute error per worker.
 
     >>> Laplace().weight(np.array([0.5, 2.0]))
     array([2. , 0.5])
@@ -172,30 +172,30 @@ class Laplace(Noise):
     weighting: ClassVar[str] = "inverse"
 
     def weight(self, fault: Floats, *_: Any) -> Floats:
-        """Weigh by the inverse of the mean size of errors."""
+        """Compute inverse mean absolute errors."""
         with np.errstate(divide="ignore", over="ignore"):
             return 1.0 / fault
 
 
-# One-coin noise on k classes: worker i errs with probability f_i, and then any wrong class is as likely.
+# One-coin noise on k classes: worker i errs with probability f_i, and all wrong classes have the same probability.
 #
-# Two workers differ with probability f_i + f_j - c f_i f_j, where c = k / (k-1). Hence the disparity is
-# pi_i = mu + (1 - c mu) f_i on average, with mu the mean fault (Meir et al. 2023, the one-coin corollary), and
+# Two workers differ with probability f_i + f_j - c f_i f_j, with c = k / (k-1). With the mean fault mu, the expected
+# disparity is pi_i = mu + (1 - c mu) f_i (Meir et al. 2023, the one-coin corollary). Hence
 #
 #     f_i = (pi_i - mu) / (1 - c mu).
 #
-# For mu the paper takes half the mean distance (``mu="half"``). That is a little too small, because the mean
-# distance is 2 mu - c mu^2 and not 2 mu; solving for mu (``mu="exact"``) makes the estimate consistent, with the
-# same order of workers. The best weights for known faults are the log odds log((1 - f)(k - 1) / f) (Grofman, Owen
-# and Feld 1983), or to first order 1 - f - 1/k. Workers worse than chance get weight 0.
+# The paper estimates mu by half the mean distance (``mu="half"``). This is slightly too small, because the mean
+# distance is 2 mu - c mu^2. Solving for mu (``mu="exact"``) makes the estimate consistent, and keeps the order of
+# workers. The optimal weights for known faults are the log odds log((1 - f)(k - 1) / f) (Grofman, Owen and Feld 1983),
+# or 1 - f - 1/k to first order. Workers worse than chance get weight 0.
 
 
-_MIN_FAULT = 0.001  # a fault closer to 0 or 1 than this would weigh too much
+_MIN_FAULT = 0.001  # lower bound of faults and of 1 - fault, which bounds the weights
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoin(Noise):
-    """Independent errors, with a probability for each worker.
+    """Independent errors, with one error probability per worker.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class OneCoin(Noise):
     mu
         Estimate of the mean fault: ``half`` the mean distance, or ``exact``.
     transform
-        Conversion of a fault to a weight: ``log`` odds, or ``linear``.
+        Conversion from fault to weight: ``log`` odds, or ``linear``.
 
     >>> import numpy as np
     >>> pi = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625])
@@ -220,7 +220,7 @@ class OneCoin(Noise):
 
     @property
     def chance(self) -> float:
-        """How often a guess is wrong."""
+        """Error probability of a guess."""
         return 1 - 1 / max(self.classes, 2)
 
     def fault(self, disparity: Floats, mubar: float) -> Floats:
@@ -232,7 +232,7 @@ class OneCoin(Noise):
         return np.full(len(disparity), np.nan) if slope < 1e-9 else np.asarray((disparity - mu) / slope)
 
     def weight(self, fault: Floats, *_: Any) -> Floats:
-        """Weigh by the log odds of being right."""
+        """Compute the log odds of a correct answer, or its linear approximation."""
         fault = np.clip(fault, _MIN_FAULT, 1 - _MIN_FAULT)
         if self.transform == "linear":
             return without_dust(self.chance - fault, 1.0)

@@ -58,8 +58,8 @@ def open_source(
     """Return answers, or a scan of them, and the gold labels."""
     if not isinstance(answers, Answers | Scan):
         answers = scan(answers, domain=domain, **how)
-    elif given := find_unusual({"domain": domain, **how}):
-        name = next(iter(given))
+    elif unusual := find_unusual({"domain": domain, **how}):
+        name = next(iter(unusual))
         raise OptionError(
             f"{name} has no effect on answers that are already read. Pass {name} to allalike.read or allalike.scan."
         )
@@ -138,12 +138,12 @@ def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> Gol
         if isinstance(answers, Scan) and answers.size >= _MAX_BYTES:
             return error
         held = answers if isinstance(answers, Answers) else answers.read()
-        if found := _search_columns(open_gold_table(gold), held):
-            named, known = found["task"], len(open_gold(gold, columns=found).task)
+        if picked := _search_columns(open_gold_table(gold), held):
+            named, known = picked["task"], len(open_gold(gold, columns=picked).task)
             message = f"{error.args[0]} Its column {named!r} contains {count(known, 'task')} of the answers."
             if _share_known(Column.of_objects("task", [named]), held.tasks):
                 return GoldError(f"{message} Its name is a task as well: add the missing header, such as task,label.")
-            return GoldError(message, lines=error.lines, gold_columns=found)
+            return GoldError(message, lines=error.lines, gold_columns=picked)
     return error
 
 
@@ -184,8 +184,8 @@ def name_inputs(*sources: Any) -> tuple[str, ...]:
     ('/data/a.csv', 'https://***@host/b.csv')
     """
     texts: list[str] = []
-    for given in sources:
-        for part in (given.source, given.label_map) if isinstance(given, Scan) else (given,):
+    for each in sources:
+        for part in (each.source, each.label_map) if isinstance(each, Scan) else (each,):
             for source in part if isinstance(part, list | tuple) and all(map(is_path, part)) else [part]:
                 is_remote = is_path(source) and "://" in os.fspath(source)
                 texts += [hide_in_word(os.fspath(source))] if is_remote else map(str, inputs_of(source))

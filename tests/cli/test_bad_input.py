@@ -22,7 +22,7 @@ def test_every_error_is_a_builtin_too() -> None:
 def test_distances_per_pair_of_too_many_workers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("allalike.engines.base.free_memory", lambda: 1 << 16)
     rows = {"worker": np.arange(20_001), "task": np.arange(20_001) // 3, "label": np.arange(20_001) % 2}
-    with pytest.raises(MemoryError, match="Leave per_pair out"):
+    with pytest.raises(MemoryError, match="Omit per_pair"):
         allalike.discover(rows, method=PTD(per_pair=True))
 
 

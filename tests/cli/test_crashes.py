@@ -135,7 +135,7 @@ def test_out_of_memory_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(import_module("allalike.discover"), "check_answers", fail)
     done = call("discover", "good.csv", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "Not enough memory. Keep the answers on disk with --engine disk" in done.stderr
+    assert "Not enough memory. Use --engine disk" in done.stderr
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from allalike.cli.app import app
 from files.documented import prepare
 from running.program import call
 
-COMMANDS = {name: command for name, command in app.commands.items() if not hasattr(command, "commands")}
+COMMANDS = {name: command for name, command in app.commands.items() if name != "datasets"}
 ASIDE = ("--spark-master", "--safe-csv")  # a cluster, and a text that a table may have
 VALUE = re.compile(r"such as (?:--\w+ )?((?:'[^']*'|[^\s']+?)(?: or '[^']*')?)(?=[.;]? |[.;]?$)")
 ARGUMENTS = {
@@ -24,6 +25,7 @@ INPUTS = {  # where an example is not about any answers
     "--abstain-label": ["numbers.csv"],
     "--domain real": ["numbers.csv"],
     "--fail-above": ["today.csv --gold gold.csv"],
+    "--fail-under 0.9": ["today.csv --positive pass"],
     "--fields": ["books.csv"],
     "--method": ["answers.csv", "numbers.csv"],
     "--methods": ["answers.csv", "numbers.csv"],
@@ -35,10 +37,11 @@ INPUTS = {  # where an example is not about any answers
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with the files that examples name, and a result."""
-    prepare(tmp_path, "jury")
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files and the saved results that examples name."""
+    folder = tmp_path_factory.mktemp("prepared")
+    prepare(folder, "jury")
     rows = [(who, task) for who in range(4) for task in range(12)]
     tables = {
         "answers.csv": ["worker,task,label", *(f"w{who},t{task},{'abcd'[task % 4]}" for who, task in rows)],
@@ -48,15 +51,20 @@ def folder(tmp_path: Path) -> Path:
         "models.csv": ["worker,task,label", *(f"gpt-{4 + who},t{task},{'xy'[task % 2]}" for who, task in rows)],
     }
     for name, lines in tables.items():
-        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
-    return tmp_path
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
+    run("discover week1.csv --no-report", folder)
+    run("jury earlier.csv --positive pass -o yesterday --no-report", folder)
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(prepared, tmp_path, dirs_exist_ok=True))
 
 
 def run(line: str, folder: Path) -> None:
-    words = [
-        word for part in shlex.split(line) for word in (sorted(map(str, folder.glob(part))) if "*." in part else [part])
-    ]
-    done = call(*words, folder=folder)
+    parts = [sorted(map(str, folder.glob(part))) if "*." in part else [part] for part in shlex.split(line)]
+    done = call(*(word for part in parts for word in part), folder=folder)
     assert done.returncode in ((0, 3) if "--fail" in line else (0,)), f"{line}\n{done.stderr}"
 
 
@@ -85,19 +93,12 @@ def list_values() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("line", list_commands())
 def test_every_command_that_is_shown_works(line: str, folder: Path) -> None:
-    if "allalike-out" in line:
-        run("discover week1.csv --no-report", folder)
-    if "--baseline" in line:
-        run("jury earlier.csv --positive pass -o yesterday", folder)
     run(line.removeprefix("allalike "), folder)
 
 
 @pytest.mark.parametrize(("command", "flag", "value"), list_values())
 def test_every_value_that_is_shown_works(command: str, flag: str, value: str, folder: Path) -> None:
-    if ARGUMENTS.get(command, "").startswith("allalike-out"):
-        run("discover week1.csv --no-report", folder)
-    usual = [ARGUMENTS.get(command, "answers.csv --force")]
-    for words in INPUTS.get(f"{flag} {value}") or INPUTS.get(flag) or usual:
+    for words in INPUTS.get(f"{flag} {value}") or INPUTS.get(flag) or [ARGUMENTS.get(command, "answers.csv --force")]:
         run(f"{command} {words} {flag}={shlex.quote(value)}", folder)
 
 

@@ -18,7 +18,6 @@ from allalike.datasets import DATASETS, SOURCES, fetch, path
 from allalike.datasets.downloads import find_difference
 from allalike.errors import DataError, UnknownNameError
 from crowd_data import PARSERS, load
-from files.parsed_data_sets import WAITING
 
 PRIVATE = {"GG", "DOGS", "FLAGS", "BUILD", "ETCH"}
 
@@ -43,7 +42,7 @@ def call(*arguments: str) -> Result:
 
 def test_the_catalogue_knows_every_folder_of_the_data_and_the_five_without_a_public_copy(data: Path) -> None:
     here = {folder.name for folder in data.iterdir()}
-    assert set(SOURCES) - PRIVATE <= here <= set(SOURCES) | WAITING
+    assert set(SOURCES) - PRIVATE <= here <= set(SOURCES)
     assert {name for name, source in SOURCES.items() if not source.public} == PRIVATE
 
 
@@ -149,7 +148,7 @@ def test_data_without_a_public_copy_can_be_dropped_in(nowhere: Path) -> None:
 
 def test_list_has_a_line_for_every_data_set(nowhere: Path) -> None:
     head, *lines = call("list").output.splitlines()
-    assert head.split()[:6] == ["name", "domain", "workers", "tasks", "answers", "here"]
+    assert head.split()[:6] == ["name", "domain", "workers", "tasks", "answers", "fetched"]
     assert [line.split()[0] for line in lines] == list(DATASETS)
     dots = next(line for line in lines if line.startswith("DOTS3"))
     assert dots.split()[1:5] == ["ranking", "795", "1", "795"]

@@ -14,7 +14,7 @@ from allalike.errors import InputError
 from allalike.readers import read_gold
 from crowd_data import PARSERS
 from crowd_data.segments import located
-from files.parsed_data_sets import WAITING, facts, parsed, with_gold
+from files.parsed_data_sets import facts, parsed, with_gold
 from running.turns import in_turn
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_set_of_outlines_has_seven_for_each_picture(data: Path, number: int) -
 
 def test_every_folder_has_a_data_set_and_every_name_is_clear(data: Path) -> None:
     folders = {path.parent.name for path in data.glob("*/SOURCE.json")}
-    assert folders <= {parser.source for parser in PARSERS.values()} | WAITING
+    assert folders <= {parser.source for parser in PARSERS.values()}
     assert len({name.casefold() for name in PARSERS}) == len(PARSERS)
     for name, parser in PARSERS.items():
         assert name == parser.name

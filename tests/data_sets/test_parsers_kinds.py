@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike import Ordinal
 from allalike.domains.contract import with_rule
-from files.parsed_data_sets import EMOTIONS, LEVELS, errors, facts, level, parsed, with_gold
+from files.parsed_data_sets import EMOTIONS, LEVELS, errors, facts, level, list_rows, parsed, with_gold
 
 pytestmark = pytest.mark.slow
 
@@ -69,13 +69,8 @@ def test_forecasts_of_two_options_score_as_is_known(data: Path, method: str, rul
 def _two_options(data: Path) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
     """Return the forecasts of questions with two options, and what happened."""
     found = parsed(data, "probabilities_gjp_mini")
-    answers = found.answers
-    workers, tasks = answers.workers.tolist(), answers.tasks.tolist()
-    task = np.repeat(np.arange(len(tasks)), np.diff(answers.starts))
-    labels = answers.encoding.decode(answers.label).tolist()
-    rows = [(workers[w], tasks[t], label) for w, t, label in zip(answers.worker, task, labels, strict=True)]
     gold = {task: truth for task, truth in found.gold.items() if len(truth) == 2}
-    return [row for row in rows if row[1] in gold], gold
+    return [row for row in list_rows(found.answers) if row[1] in gold], gold
 
 
 @pytest.mark.parametrize("name", LEVELS)
@@ -167,9 +162,7 @@ PUBLISHED = [  # mean absolute error and accuracy, of ties the first level
 
 def score(data: Path, name: str, method: str, domain: Ordinal | allalike.Domain) -> tuple[float, float]:
     """Return how many levels truths are off on average, and how many are right."""
-    answers, gold = parsed(data, name).answers, parsed(data, name).gold
-    task, label = np.repeat(answers.tasks.tolist(), np.diff(answers.starts)), answers.encoding.decode(answers.label)
-    rows = list(zip(answers.workers.take(answers.worker).tolist(), task.tolist(), label.tolist(), strict=True))
+    rows, gold = list_rows(parsed(data, name).answers), parsed(data, name).gold
     truth = allalike.discover(rows, domain=domain, method=method, ties="first").truth.set_index("task")["label"]
     away = np.abs(truth.loc[list(gold)].to_numpy() - np.array(list(gold.values())))
     return float(away.mean()), float((away == 0).mean())

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 
 import allalike
 from allalike import Boxes, Points, Result, Spans
-from files.parsed_data_sets import facts, parsed, with_gold
+from files.parsed_data_sets import facts, list_rows, parsed, with_gold
 
 SIDES = ("x1", "y1", "x2", "y2")
 
@@ -40,17 +40,11 @@ def as_object(box: list[Any]) -> dict[str, Any]:
 
 
 def found(data: Path, name: str, method: str, **options: Any) -> tuple[float, Any]:
-    answers = with_gold(data, name)
-    rows = list(zip(*(column.tolist() for column in columns(answers)), strict=True))
+    rows = list_rows(with_gold(data, name))
     result = allalike.discover(rows, domain=Boxes(**options), method=method, ties="first")
     gold = truths(data, name)
     scores = [score(label, gold[task]) for task, label in zip(result.truth["task"], result.truth["label"], strict=True)]
     return float(np.mean(scores)), result
-
-
-def columns(answers: Any) -> tuple[Any, Any, Any]:
-    task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
-    return answers.workers.take(answers.worker), answers.tasks.take(task), answers.encoding.decode(answers.label)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +75,7 @@ RADIUS = 25
 
 def solve(data: Path, name: str, method: str, domain: allalike.Domain) -> Result:
     """Discover with ties for the first label, as the known numbers have it."""
-    answers = with_gold(data, name)
-    task = np.repeat(answers.tasks.tolist(), np.diff(answers.starts)).tolist()
-    worker, label = answers.workers.take(answers.worker).tolist(), answers.encoding.decode(answers.label).tolist()
-    rows = list(zip(worker, task, label, strict=True))
+    rows = list_rows(with_gold(data, name))
     return allalike.discover(rows, domain=domain, method=method, screening=False, ties="first")
 
 

@@ -18,7 +18,7 @@ from allalike._core.registry import make
 from allalike.distances import absolute, gleu, jaccard, lengths, tokens
 from allalike.distances.matching import match
 from allalike.distances.nearness import find_near
-from allalike.domains.rankings.positions import kendall
+from allalike.domains.rankings.parts import kendall
 from crowds import plain_distances as plain
 from crowds.label_types import distance
 from crowds.plain_distances import PLAIN

@@ -31,7 +31,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "not.parquet": (GOOD, "cannot be read as Parquet"),
     "not.jsonl": (GOOD, "cannot be read as JSON"),
     "not.json": ("[1, 2", "cannot be read as JSON"),
-    "numbers.json": ("[1, 2]", "row 1 is no record"),
+    "numbers.json": ("[1, 2]", "row 1 is not a record"),
     "mixed.jsonl": (
         '{"worker":"a","task":1,"label":1}\n{"worker":"b","task":1,"label":"x"}\n',
         "Most different labels are numbers, but the label in row 2 is 'x'",
@@ -40,7 +40,7 @@ FILES: dict[str, tuple[str | bytes, str]] = {
         '[{"worker":"a","task":1,"label":1},{"worker":"b","task":1,"label":"x"}]',
         "Most different labels are numbers, but the label in row 2 is 'x'",
     ),
-    "answers.xyz": (bytes(range(256)), "is no text, and of no format that is known"),
-    "answers": (b"\x7fELF" + bytes(9), "is no text, and of no format that is known"),
+    "answers.xyz": (bytes(range(256)), "of no known format"),
+    "answers": (b"\x7fELF" + bytes(9), "of no known format"),
     "cut.csv.gz": (gzip.compress(GOOD.encode())[:-9], "cut.csv.gz cannot be unpacked (gzip): "),
 }

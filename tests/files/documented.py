@@ -160,7 +160,8 @@ def _write_panel_of_texts(folder: Path, *, epochs: bool) -> None:
     head, items = ("judge", "item", "verdict"), range(60)
     texts = [(f"w{k}", f"n{n}", f"So it is {n * 7 % 5 + (k * n % 11 == 3)}") for k in range(5) for n in items]
     _write_table(folder / "answers.csv", head, texts)
-    gold = [*((f"n{n}", str(n * 7 % 5)) for n in items), *((f"t{n}", ("pass", "fail")[n % 2]) for n in items)]
+    known = items[:40] if epochs else items  # with 50, the panel is cross-validated, which takes longer
+    gold = [*((f"n{n}", str(n * 7 % 5)) for n in known), *((f"t{n}", ("pass", "fail")[n % 2]) for n in known)]
     _write_table(folder / "gold.csv", ("task", "label"), gold)
     if not epochs:
         _write_table(folder / "verdicts.csv", head, _draw(4, 5, items, ("A", "B")))

@@ -9,11 +9,11 @@ import numpy as np
 
 from allalike._core.blocks.block import Floats
 from allalike.answers import Answers
+from allalike.answers.storage import answer_columns
 from allalike.readers import read_gold
 from crowd_data import PARSERS
 from crowd_data.base import Parsed
 
-WAITING: set[str] = set()  # sources that join the catalogue with the kinds of label that they are of
 EMOTIONS = ("anger", "disgust", "fear", "joy", "sadness", "surprise", "valence")
 LEVELS = {
     **{f"DOTS{3 + 2 * k}": f"00024-0000000{k + 1}" for k in range(4)},
@@ -30,6 +30,11 @@ def parsed(data: Path, name: str) -> Parsed:
 def with_gold(data: Path, name: str) -> Answers:
     found = parsed(data, name)
     return read_gold(found.gold, found.answers)
+
+
+def list_rows(answers: Answers) -> list[tuple[Any, Any, Any]]:
+    """Return answers as rows of worker, task and label."""
+    return list(zip(*(column.tolist() for column in answer_columns(answers).values()), strict=True))
 
 
 @cache

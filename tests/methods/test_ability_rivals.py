@@ -178,7 +178,7 @@ def test_mace_keeps_the_start_with_the_largest_likelihood(form: str, seed: int) 
     matrix = drawn_matrix(seed, n=4, m=8)
     run = run_of(matrix, seed)
     method = MACE(form=form, starts=6, max_iter=30, tol=0)
-    shares = Strategies(method, 3).start(run.workers.hashes(), seed)
+    shares = Strategies(3, method).start(run.workers.hashes(), seed)
     know = np.stack([shares[:, :, 0], 1 - shares[:, :, 0]], axis=2)
     says = shares[:, :, 1:] / know[:, :, 1:]
     np.testing.assert_allclose(says.sum(axis=2), 1)
@@ -229,7 +229,7 @@ def test_mace_decides_nearly_all_tasks_as_that_of_crowd_kit_from_starts_of_its_o
 def test_another_seed_draws_other_starts() -> None:
     matrix = drawn_matrix(0)
     hashes = run_of(matrix).workers.hashes()
-    starts = [Strategies(MACE(starts=3), 3).start(hashes, seed) for seed in (1, 1, 2)]
+    starts = [Strategies(3, MACE(starts=3)).start(hashes, seed) for seed in (1, 1, 2)]
     assert (starts[0] == starts[1]).all()
     assert (starts[0] != starts[2])[:, 1:].all()
     assert (starts[0] == starts[2])[:, 0].all()

@@ -28,9 +28,7 @@ NOT_RUN = {  # what a command begins with or names, and why it is not run here
     "make ": "for a checkout with its tools",
     "docker ": "needs Docker",
     "allalike datasets fetch": "downloads; tests/data_sets/test_fetch.py has a server",
-    "s3://": "tests/elsewhere/test_first_commands.py has a server",
-    "https://": "tests/elsewhere/test_first_commands.py has a server",
-    "postgresql://": "tests/elsewhere/test_first_commands.py has a server",
+    **dict.fromkeys(("s3://", "https://", "postgresql://"), "tests/elsewhere/test_first_commands.py has a server"),
     "hdfs://": "needs a cluster; tests/engines/test_spark_sources.py reads files",
 }
 BEFORE = {  # commands by which a reader of a page has what it begins with
@@ -41,9 +39,9 @@ BEFORE = {  # commands by which a reader of a page has what it begins with
 }
 MISSING = re.compile(r"pip install 'allalike\[(\w+)\]'")
 PROVIDES = {"duckdb": "sql", "polars": "polars", "pyspark": "spark", "sklearn": "sklearn"}
-PLAIN = {
-    "from allalike.integrations.inspect import panel": "needs models; tests/tools/test_inspect_plugin.py has a task"
-}
+PLAIN = (
+    "from allalike.integrations.inspect import panel",
+)  # needs models; tests/tools/test_inspect_plugin.py has a task
 RUN = """
 import doctest, sys
 flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

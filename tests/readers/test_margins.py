@@ -140,7 +140,7 @@ def test_ids_in_the_first_of_their_rows_are_filled_in(engine: Engine, tmp_path: 
     found = allalike.discover(save(tmp_path / f"answers{ending}", [HEAD, *blank]), method="UA", engine=engine)
     whole = allalike.discover(save(tmp_path / "whole.csv", [HEAD, *ROWS]), method="UA")
     assert found.summary["answers"] == 50
-    assert any("are filled with them" in remark for remark in found.summary["remarks"])
+    assert any("are filled with the value above" in remark for remark in found.summary["remarks"])
     assert found.truth["label"].tolist() == whole.truth["label"].tolist()
 
 
@@ -187,7 +187,7 @@ def test_labels_in_a_list_have_their_place_as_worker(tmp_path: Path) -> None:
     for source in (tmp_path / "answers.json", tmp_path / "answers.jsonl", records, pd.DataFrame(records)):
         answers = allalike.read(source)
         assert (answers.workers.tolist(), answers.n_answers) == ([1, 2, 3], 27)
-        assert "places in it are taken for the workers" in answers.notes["remarks"][0]
+        assert "positions in the list are read as workers" in answers.notes["remarks"][0]
     with pytest.raises(InputError, match="worker"):
         allalike.read(records, domain="set")
 
@@ -254,5 +254,5 @@ def test_probabilities_that_add_up_are_one_label(engine: Engine, tmp_path: Path,
     assert found.summary["domain"]["name"] == "probability"
     assert set(found.truth["label"][0]) == {"cat", "dog", "owl"}
     odd = [[w, t, 0.5, 0.4, 0.3 + n / 100] for n, (w, t, _) in enumerate(ROWS)]
-    with pytest.raises(InputError, match="add up to 1.2 and not to 1"):
+    with pytest.raises(InputError, match="sums to 1.2, not to 1"):
         allalike.read(save(tmp_path / f"odd{ending}", [head, *odd]))

@@ -264,7 +264,7 @@ TOOLS = [
     Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("users and subjects",)),
     Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "no annotators")),
     Message("coco without such marks", export(coco(), question="masks"), ("'masks'", "bbox, segmentation")),
-    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file for each")),
+    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file per")),
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
     Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
     Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("has no size",)),

@@ -144,15 +144,6 @@ def test_no_library_finds_a_better_one() -> None:
     assert length(apart, order_leaves(apart).tolist()) <= length(apart, theirs) + 1e-9
 
 
-def test_whom_the_tree_joins_stands_together() -> None:
-    apart = distances(60, 1)
-    place = np.argsort(order_leaves(apart))
-    groups = [[number] for number in range(60)]
-    for one, other in linkage(squareform(apart), "average")[:, :2].astype(int):
-        groups.append(groups[one] + groups[other])
-        assert np.ptp(place[groups[-1]]) == len(groups[-1]) - 1
-
-
 def discover(*, gold: bool = False) -> Result:
     skills = np.linspace(0.95, 0.4, 9)
     rng = np.random.default_rng(3)

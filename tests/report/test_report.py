@@ -223,7 +223,7 @@ def test_tables_are_saved_if_the_report_needs_too_much_memory(tmp_path: Path, mo
             result.save(tmp_path / "out", report=True)
     saved = {path.name for path in (tmp_path / "out").iterdir()}
     assert saved == {*TABLES, "details", "summary.json", "report.html"}
-    assert "there was not enough memory to write it" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "could not be written: not enough memory" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(MemoryError):
         result.report(tmp_path / "seen.html")
 

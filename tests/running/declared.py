@@ -1,6 +1,6 @@
 """Environments that hold the wheel of this checkout and only the packages that it declares, without a network.
 
-Packages are those of the environment that runs the tests: a tree of links to their files.
+Packages are those of the environment that runs the tests: links to their folders and files.
 """
 
 import os
@@ -101,17 +101,21 @@ def _closure(requirements: list[str], extras: tuple[str, ...]) -> list[Distribut
 
 
 def _link(package: Distribution, target: Path) -> None:
-    """Put the files of a package into another folder of packages; its programs are left out."""
-    for file in package.files or []:
-        source, place = Path(file.locate()), target / file
-        if ".." not in file.parts and source.exists():
+    """Link what a package consists of into another folder of packages; its programs are left out."""
+    source, parts = (
+        Path(str(package.locate_file(""))),
+        {_find_whole(package, file.parts) for file in package.files or []},
+    )
+    for part in parts:
+        if ".." not in part.parts and (source / part).exists() and not (place := target / part).exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.exists():
-                _link_file(source, place)
+            place.symlink_to(source / part)
 
 
-def _link_file(source: Path, place: Path) -> None:
-    try:
-        os.link(source, place)
-    except OSError:  # another disk
-        place.symlink_to(source)
+def _find_whole(package: Distribution, parts: tuple[str, ...]) -> Path:
+    """Return the folder that belongs to a package as a whole and has a file, or the file itself."""
+    for length in range(1, len(parts)):
+        folder = Path(*parts[:length])
+        if folder.suffix == ".dist-info" or Path(str(package.locate_file(folder / "__init__.py"))).exists():
+            return folder
+    return Path(*parts)

@@ -179,7 +179,10 @@ def test_too_much_is_refused_before_it_is_read(server: Server) -> None:
     head = f"Host: 127.0.0.1:{server.server_port}\nContent-Length: {LIMIT + 1}\n\n"
     assert b" 413 " in say(server, f"POST /{server.token}/answers HTTP/1.1\n{head}")
     reply = ask(server, "answers?name=a.csv", b"x" * (LIMIT + 1))
-    assert (reply.status, reply.data["error"]) == (413, "Files may have 0 MB in all (--max-size).")
+    assert (reply.status, reply.data["error"]) == (
+        413,
+        "The files exceed 0 MB in total. Increase the limit with --max-size.",
+    )
     assert ask(server, "answers?name=a.csv", b"x" * (LIMIT - 1)).status == 200
     assert ask(server, "answers?name=b.csv&more=1", b"xx").status == 413
     assert ask(server, "gold?name=b.csv", b"xx").status == 413
@@ -240,7 +243,7 @@ def test_uploads_are_removed_when_another_comes_and_at_the_end(server: Server) -
 
 def test_a_second_run_is_refused_and_cancel_ends_the_first(server: Server, work: Callable[[str], None]) -> None:
     work(ENDLESS)
-    assert ask(server, "run", b"{}").data["error"] == "There is no file yet. Drop one, or choose one."
+    assert ask(server, "run", b"{}").data["error"] == "There are no answers. Drop or choose a file."
     ask(server, "answers?name=a.csv", ROWS)
     assert ask(server, "run", b"{}").data["progress"]
     for place, body in (("run", b"{}"), ("answers?name=b.csv", ROWS), ("gold?name=b.csv", ROWS)):
@@ -301,7 +304,7 @@ def run(server: Server, content: str, options: Any = None, **more: Any) -> dict[
     ("content", "options", "title"),
     [
         ("ada,1,[1]\nbob,1,[2]\n", {"domain": "set"}, "Read labels as set"),
-        ("ada,1,x\nbob,1,x\n" * 9 + "cy,1,\n", {"missing": "drop"}, "Leave out rows without a label"),
+        ("ada,1,x\nbob,1,x\n" * 9 + "cy,1,\n", {"missing": "drop"}, "Exclude rows without a label"),
         ("ada,1,x\nada,2,y\nada,3,y\n", {"force": True}, "Continue anyway"),
     ],
 )

@@ -33,7 +33,7 @@ def test_ground_truth_of_label_studio_is_gold_and_no_answer(engine: str, tmp_pat
     path = project(tmp_path / "p.json", "x", "x", "x")
     plain = allalike.discover(path, engine=engine, method="UA")
     assert (plain.summary["answers"], plain.summary["workers"], plain.run.n_gold) == (21, 4, 0)
-    assert any("count like the others, unless gold='export' is given" in remark for remark in plain.summary["remarks"])
+    assert any("count as answers unless gold='export' is given" in remark for remark in plain.summary["remarks"])
     found = allalike.discover(path, gold="export", engine=engine, method="UA")
     assert (found.summary["answers"], found.workers["worker"].tolist()) == (18, ["ada", "bob", "eve"])
     assert found.summary["gold"]["tasks"] == 3

@@ -170,9 +170,9 @@ LOGS: dict[str, tuple[dict[str, Any], dict[str, list[tuple[Any, ...]]]]] = {
 REMARKS = {
     "lm-eval, a target that is a text": "gold='export'",
     "lm-eval, texts by filter": "1 responses without an answer",
-    "promptfoo, errors": "Left out: 1 cases without a verdict, 1 results without a verdict.",
-    "inspect, refusals beside grades and numbers": "Left out: 1 cases without a verdict.",
-    "inspect, a panel that kept no votes": "1 panels that kept no verdict of their graders",
+    "promptfoo, errors": "Excluded: 1 cases without a verdict, 1 results without a verdict.",
+    "inspect, refusals beside grades and numbers": "Excluded: 1 cases without a verdict.",
+    "inspect, a panel that kept no votes": "1 panels with only the common verdict",
 }
 
 
@@ -229,7 +229,7 @@ def test_each_grader_of_a_panel_is_a_worker_in_an_archive(method: int, tmp_path:
     assert recognised(path) == ["inspect"]
     assert answers(path) == answers(tmp_path) == ROWS
     table = opened(path)
-    assert "Left out: 1 cases without a verdict." in table.remarks
+    assert "Excluded: 1 cases without a verdict." in table.remarks
     assert table.names == ["worker", "task", "label", "sample"]
 
 
@@ -240,7 +240,7 @@ def test_epochs_are_samples_of_which_the_first_is_read(tmp_path: Path) -> None:
     table = opened(path)
     rows = sorted(zip(*table.load(["worker", "label", "sample"]).values(), strict=True))
     assert rows[3:] == [("match", "C", 1), ("match", "I", 2), ("match", "I", 3)]
-    assert "which there are up to 3" in table.remarks[0]
+    assert "up to 3" in table.remarks[0]
     read = allalike.read(path)
     assert read.n_answers == 2
     assert read.encoding.decode(read.label).tolist() == ["C", "C"]

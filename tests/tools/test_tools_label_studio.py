@@ -26,8 +26,8 @@ def test_workers_are_numbers_addresses_annotations_or_models(tmp_path: Path) -> 
     path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": people, "predictions": guesses}])
     assert {row[0] for row in answers(path)} == {"7", "b@x.org", "9", "c@x.org, 3", "annotation 5", "prediction"}
     remarks = " ".join(opened(path).remarks)
-    assert "1 annotations do not name their worker" in remarks
-    assert "1 predictions count as answers of 1 further" in remarks
+    assert "1 annotations have no worker" in remarks
+    assert "1 predictions count as answers by 1 further" in remarks
     assert {row[0] for row in answers(path, worker_from="filename")} == {"tasks"}
     old = write(tmp_path / "old.json", [{"id": 1, "completions": [{"id": 1001, "result": [choice("a")]}]}])
     assert answers(old) == [("annotation 1001", 1, "a")]
@@ -84,7 +84,7 @@ def test_a_brush_is_a_mask_for_each_class(tmp_path: Path) -> None:
     assert areas == [("1/cat", 2), ("1/dog", 0), ("1/cat", 1), ("1/dog", 0), ("1/cat", 0), ("1/dog", 2)]
     assert allalike.read(path).domain.name == "bitmap"
     people[0]["result"][0]["value"]["rle"] = [0, 0, 0, 8, 1]
-    with pytest.raises(InputError, match="record 1: 'rle' .*cut off"):
+    with pytest.raises(InputError, match="record 1: 'rle' .*truncated"):
         opened(write(tmp_path / "cut.json", [{"id": 1, "annotations": people}]))
 
 
@@ -94,7 +94,7 @@ def test_short_forms_are_refused_with_the_command_that_reads_them(name: str, tmp
     lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
     path = write(tmp_path / name, "\n".join(lines) if name == "rows.csv" else rows)
     assert recognised(path) == ["label-studio"]
-    with pytest.raises(InputError, match=f"{name} has one row for each annotation. Export it .* as JSON") as error:
+    with pytest.raises(InputError, match=f"{name} has one row per annotation. Export it .* as JSON") as error:
         opened(path)
     assert allalike.read(path, **error.value.options).n_answers == 6
 

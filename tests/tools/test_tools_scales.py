@@ -33,8 +33,8 @@ def test_questions_have_their_scales_and_what_is_no_question_is_named(survey: Pa
     answers = allalike.read(survey)
     assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (300, 30, 10)
     assert sorted(each.n_labels for each in scales_of(answers).values()) == [2, 5, 5, 5]
-    [remark] = [remark for remark in answers.notes["remarks"] if "not taken as questions" in remark]
-    reasons = ("consent", "a check of attention", "free text or dates", "who people are")
+    [remark] = [remark for remark in answers.notes["remarks"] if "not read as questions" in remark]
+    reasons = ("consent", "an attention check", "free text or dates", "personal data")
     assert all(f"({reason})" in remark for reason in reasons)
 
 
@@ -80,7 +80,7 @@ def ask(folder: Path, questions: dict[str, list[str]]) -> Any:
     return Sheets(folder)(["Timestamp", *questions, "Again or not?"], *rows)
 
 
-CHECK, WRITTEN, CONSENT, WHO = "a check of attention", "free text or dates", "consent", "who people are"
+CHECK, WRITTEN, CONSENT, WHO = "an attention check", "free text or dates", "consent", "personal data"
 COLUMNS = [
     ("Please select 'Agree' to show that you read this.", "Agree;Strongly agree", CHECK),
     ("This is an attention check: choose the option Strongly agree", "Agree;Strongly agree", CHECK),

@@ -34,7 +34,7 @@ CASES = {
         h2,ada,x,yes
         h1,bob,x,no
         h3,bob,y,no
-        => 2 instead of 3
+        => 2 tasks instead of 3
         ada,h1,yes
         bob,h1,no
         bob,h3,no""",
@@ -88,7 +88,7 @@ CASES = {
         y,no,ada,APPROVED
         ,,,
         x,no,bob,APPROVED
-        => the same assignment as the next
+        => belong to the assignment of the next row
         ada,x,yes
         ada,y,no
         bob,x,no""",

@@ -130,7 +130,7 @@ def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
 
     >>> from allalike.methods import METHODS
     >>> explain_name("KOS(max_iter=3)", METHODS)
-    'KOS is called IBP here (whose first messages are 1, and not drawn around it).'
+    'KOS is called IBP here (with first messages of 1 instead of random ones).'
     """
     name = given.partition("(")[0] if isinstance(given, str) else ""
     alias = None if _match(name.strip(), known) else _find_alias(name, known)

@@ -40,13 +40,13 @@ _LEFT_OUT = {
 }
 
 
-def say_left_out(what: str, number: int) -> str:
+def format_excluded(what: str, number: int) -> str:
     """Format a note about excluded or added rows."""
     done, noun, which = _LEFT_OUT[what]
     return f"{done} {count(number, noun)} {which}."
 
 
-def say_columns(columns: Mapping[str, str]) -> str:
+def format_columns(columns: Mapping[str, str]) -> str:
     """Format the roles of columns."""
     return ", ".join(f"{name!r} is the {role}" for role, name in columns.items())
 
@@ -123,12 +123,12 @@ class Answers:
         lines = [f"Answers: {number} on {count(len(self.tasks), 'task')}{n_labels}, domain {self.domain.name}."]
         guessed = dict(self.notes.get("guessed", {}))
         if columns := {**guessed.pop("columns", {}), **(self.read_options.get("columns") or {})}:
-            lines.append(f"Columns: {say_columns(columns)}.")
+            lines.append(f"Columns: {format_columns(columns)}.")
         for worker, task, label in zip(workers, tasks, labels.tolist(), strict=True):
             lines.append(f"  worker {shorten(worker)}, task {shorten(task)}: {shorten(label)}")
         if guessed:
             lines.append(f"Detected: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
-        lines += [say_left_out(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
+        lines += [format_excluded(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
         return "\n".join([*lines, *self.notes.get("remarks", ())])
 
     @classmethod

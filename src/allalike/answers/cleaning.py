@@ -124,8 +124,8 @@ class Cleaning:
         if label.form is None:
             codes, values = np.arange(len(label.data)), label.data
         else:
-            codes, found = distinct(label.data)
-            values = found.tolist()
+            codes, distinct_values = distinct(label.data)
+            values = distinct_values.tolist()
         meant: list[Any] = []
         fates = np.zeros(len(values), np.int8)
         for place, value in enumerate(values):
@@ -156,10 +156,10 @@ class Cleaning:
 
     def _mapped(self, value: Any) -> Any:
         try:
-            found = self.label_map.get(match_key(value))
+            meaning = self.label_map.get(match_key(value))
         except TypeError:  # it is not hashable
             return value
-        return found if found is not None else value if isinstance(value, str) else str(value)
+        return meaning if meaning is not None else value if isinstance(value, str) else str(value)
 
     def _strip(self, label: Column) -> Column:
         if not self.spelling.strip or label.kind not in ("text", "object"):
@@ -210,18 +210,18 @@ def _find_blank(column: Column, blank: Mask, before: int | None) -> InputError:
     """Return the error for the first blank row."""
     place = int(np.argmax(blank))
     counted = (int(blank.sum()), len(blank)) if before is None else None
-    found = column.value(place) if column.name == "label" else None
-    return blank_error(column.name, column.row(place) + (before or 0), counted, found)
+    value = column.value(place) if column.name == "label" else None
+    return blank_error(column.name, column.row(place) + (before or 0), counted, value)
 
 
-def zero_error(role: str, row: int, found: Any) -> InputError:
+def zero_error(role: str, row: int, value: Any) -> InputError:
     """Return the error for an id with a zero byte, which programs read in different ways."""
-    return InputError(f"The {role} in row {row} contains a zero byte: {found!r}. Remove the byte.")
+    return InputError(f"The {role} in row {row} contains a zero byte: {value!r}. Remove the byte.")
 
 
-def blank_error(role: str, row: int, counted: tuple[int, int] | None, found: Any = None) -> InputError:
+def blank_error(role: str, row: int, counted: tuple[int, int] | None, value: Any = None) -> InputError:
     """Return the error for a row without a worker, task or label; ``counted`` is the number of such and of all rows."""
-    what = f"Row {row} has no {role}{f' (it contains {found!r})' if isinstance(found, str) and found else ''}."
+    what = f"Row {row} has no {role}{f' (it contains {value!r})' if isinstance(value, str) and value else ''}."
     if counted is not None:
         number, total = counted
         what += f" {number:,} of {total:,} {'rows have' if number > 1 else 'rows has'} none."
@@ -245,7 +245,7 @@ def find_misreadings(answers: Any) -> set[str]:
     number, labels = int(answers.answer_counts.sum()), answers.encoding
     aside = answers.notes.get("repeats_set_aside", 0)
     same = answers.only_number is not None if labels.numeric else labels.n_labels == 1
-    found = {
+    signs = {
         "repeats": aside > _MAX_REPEATS * (number + aside) and "samples" not in answers.notes,
         "worker": len(answers.workers) == 1,
         "task": answers.n_tasks == 1 and answers.domain.name != "ranking",
@@ -253,4 +253,4 @@ def find_misreadings(answers: Any) -> set[str]:
         "apart": answers.n_single == answers.n_tasks > 1,
         "unlike": labels.nominal and _MIN_UNLIKE <= number <= labels.n_labels,
     }
-    return {name for name, is_so in found.items() if is_so}
+    return {name for name, is_so in signs.items() if is_so}

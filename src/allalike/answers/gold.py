@@ -121,11 +121,13 @@ class Gold:
 
 def match_truths(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     """Return the gold label of each task; raise an error if a task has two different ones."""
-    found: dict[Any, Any] = {}
+    labels: dict[Any, Any] = {}
     for task, label in pairs:
-        if not _is_same(found.setdefault(task, label), label):
-            raise _two_truths(task, found[task], label)
-    return found
+        first = labels.setdefault(task, label)
+        plain = isinstance(first, _PLAIN) and isinstance(label, _PLAIN)
+        if not (write_plainly(first) == write_plainly(label) if plain else np.all(first == label)):
+            raise _two_truths(task, first, label)
+    return labels
 
 
 def _two_truths(task: Any, first: Any, second: Any) -> GoldError:
@@ -137,12 +139,6 @@ def _refuse_missing(column: Column) -> None:
     if missing.any():
         row = column.row(int(np.argmax(missing)))
         raise GoldError(f"Row {row} of the gold labels has no {column.name}. Add it, or remove the row.")
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    if isinstance(one, _PLAIN) and isinstance(other, _PLAIN):
-        return write_plainly(one) == write_plainly(other)
-    return bool(np.all(one == other))
 
 
 def _list(column: Column, rows: Any = slice(None)) -> list[Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HEADS = ("kind", "answers", "workers", "tasks", "alpha", "95 % interval", "equal")
 _MAX_NAME, _MAX_ID = 26, 30  # characters
-_N_LINES = 9  # coefficients and workers at one end, so that all fits on a screen
+_N_LINES = 9  # coefficients and workers at either end, to fit on a screen
 
 
 @command()
@@ -47,7 +47,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         summary = found.summary() if isinstance(found, Mapping) else summaries[0]
     if not quiet:
         for line in dict.fromkeys(line for each in summaries for line in list_notes(Summary.from_dict(each))):
-            if len(summaries) == 1 or not line.startswith("Detected: the labels"):  # which the table shows
+            if len(summaries) == 1 or not line.startswith("Detected: the labels"):  # in the table
                 echo(line, err=True)
     if as_json:
         echo_json("agreement", summary)
@@ -57,7 +57,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreements:
-    """Measure it for all answers, or for each column of labels and each group of rows."""
+    """Measure agreement for all answers, or per label column and group of rows."""
     from allalike.agree import agreement as run
     from allalike.agree import name_groups
     from allalike.reliability.agreement import Agreements
@@ -76,7 +76,7 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreem
 
 
 def draw_groups(summary: Mapping[str, Any]) -> list[str]:
-    r"""Return the lines of a table with a line for each group, and what its numbers mean.
+    r"""Return the lines of a table with a line per group, and an explanation.
 
     >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
     >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
@@ -92,9 +92,9 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
         numbers = ("-" if alpha is None else f"{alpha:.3f}", interval, "" if equal is None else f"{100 * equal:.0f} %")
         lines.append((*names, group["domain"]["name"], group["answers"], group["workers"], group["tasks"], *numbers))
     prose = (
-        "Alpha is 1 if nobody disagrees, and 0 if answers to the same task are no closer than answers to any task of"
-        " the group. One task alone has no alpha, and fewer than 20 have no interval. Equal: the share of equal"
-        " pairs of answers to a task."
+        "Alpha is 1 for perfect agreement, and 0 if answers to the same task are as far apart as answers to any two"
+        " tasks of the group. It needs two tasks, and its interval needs 20. Equal is the share of equal pairs of"
+        " answers to a task."
     )
     return [*rows(lines).splitlines(), "", *wrap(prose, WIDTH)]
 
@@ -104,22 +104,22 @@ def _draw_agreement(summary: dict[str, Any]) -> list[str]:
     prose = f"{format_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
     if summary["paired_tasks"] < summary["tasks"]:
         prose += (
-            f" {summary['paired_answers']:,} are to the {summary['paired_tasks']:,} tasks with several answers, and"
-            " only these count for alpha."
+            f" Alpha uses {summary['paired_answers']:,} of them, on {summary['paired_tasks']:,} tasks with several"
+            " answers."
         )
     if "sampled_tasks" in summary:
-        prose += f" All numbers below are from all answers to a sample of {summary['sampled_tasks']:,} tasks."
+        prose += f" The numbers below are from a sample of {summary['sampled_tasks']:,} tasks."
     lines = [*wrap(prose, WIDTH), "", rows(_list_values(summary)), ""]
     if summary["alpha"] is None:
         reason = (
             "all answers are the same" if summary["expected"] == 0 else "answers to different tasks cannot be compared"
         )
-        return [*lines, f"Alpha is not known: {reason if summary['paired_tasks'] else 'no task has two answers'}."]
-    error = f", give or take {summary['expected_error']:.2g}" if summary["expected_error"] else ""
+        return [*lines, f"Alpha is unknown: {reason if summary['paired_tasks'] else 'no task has two answers'}."]
+    error = f", standard error {summary['expected_error']:.2g}" if summary["expected_error"] else ""
     prose = (
-        f"The distance of two answers to the same task is {summary['observed']:.4g}, and to any tasks"
-        f" {summary['expected']:.4g} (known from {summary['expected_from']}{error}). Alpha is 1 if nobody disagrees,"
-        " and 0 if answers to the same task are no closer than any."
+        f"The mean distance between answers to the same task is {summary['observed']:.4g}, and between any answers"
+        f" {summary['expected']:.4g} (from {summary['expected_from']}{error}). Alpha is 1 for perfect agreement, and 0"
+        " if the two distances are equal."
     )
     lines += wrap(prose, WIDTH)
     if effects := _list_effects(summary, max(2, _N_LINES - len(summary["coefficients"]))):

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
-_MORE_MEMORY = "Keep the answers on disk with --engine disk, or remove columns that are not needed."
-_OTHERWISE = ["This command has no option for it. Correct the file, or run 'allalike discover' on all answers."]
+_MORE_MEMORY = "Use --engine disk, or remove columns that are not needed."
+_OTHERWISE = ["This command has no option to change this. Correct the file, or run 'allalike discover' on all answers."]
 
 
 class _Commands(UserDict[str, click.Command]):
-    """The commands by name, each imported when it is used."""
+    """Commands by name, imported at first use."""
 
     def __getitem__(self, name: str) -> click.Command:
         found: Any = self.data[name]
@@ -59,10 +59,10 @@ _COMMANDS: Any = {
 
 
 _START = """\
-Estimate the correct labels of tasks that many people, models or sensors answered.
+Estimate correct labels from the answers of many people, models or sensors.
 
   allalike discover answers.csv   labels, worker quality and a report (columns worker, task, label)
-  allalike demo                   the same on a simulated crowd
+  allalike demo                   run on a simulated crowd
   allalike jury verdicts.csv      a panel of LLM judges
   allalike --help                 all commands
 """
@@ -74,7 +74,7 @@ _SECTIONS = {
 
 
 class Program(click.Group):
-    """The commands, listed in three sections."""
+    """Commands, listed in sections."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with the first sentence of its help."""
@@ -94,8 +94,8 @@ class Program(click.Group):
 def app(context: click.Context) -> None:
     """Estimate the correct labels of tasks from the answers of unreliable workers, and the quality of each worker.
 
-    Try it on a simulated crowd with 'allalike demo'. A file of your own needs a row per answer, with worker, task and
-    label: allalike discover FILE.
+    Try 'allalike demo', which runs on a simulated crowd. For your own file, with one row per answer (worker, task,
+    label), run: allalike discover FILE
     """
     if context.invoked_subcommand is None:
         echo(_START.rstrip())
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a command: 0 is done, 2 a wrong input or call, 3 a failed gate, 1 anything else; an error is one message."""
+    """Run a command and exit: 0 success, 2 invalid input or call, 3 failed gate, 1 other errors."""
     signal.signal(signal.SIGTERM, _end)
     replace_closed_streams()
     hide_typed(_typed(arguments))
@@ -129,12 +129,12 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
         if os.environ.get("ALLALIKE_DEBUG"):
             echo(traceback.format_exc().rstrip("\n"), err=True)
             sys.exit(1)
-        _stop(f"{_describe(error)} Set ALLALIKE_DEBUG=1 to see where.", 1)
+        _stop(f"{_describe(error)} Set ALLALIKE_DEBUG=1 for a traceback.", 1)
     sys.exit(code or 0)
 
 
 def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None) -> NoReturn:
-    """Print an error of the input or of the call with the commands that settle it, and exit."""
+    """Print an error of input or call with commands that resolve it, and exit."""
     typed = _typed(arguments)
     message = str(error)
     lines: Sequence[str] = ()
@@ -143,8 +143,8 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
         message, lines, proposals = str(error.args[0]), error.lines, error.proposals
     elif isinstance(error, DataWarning):
         message, proposals = str(error.args[0]), (*error.proposals, Proposal({"force": True}, "continue anyway"))
-        if not error.proposals and typed[0] != "update":  # which reads as the first answers were read
-            message += " (Name columns with --worker, --task and --label; --wide reads a matrix.)"
+        if not error.proposals and typed[0] != "update":  # update has no options for reading
+            message += " Name the columns with --worker, --task and --label, or read a matrix with --wide."
     elif isinstance(error, OutputError):
         message = _OUTPUT.sub(r"\g<0> (-o)", message)
     if isinstance(error, UnheardError):
@@ -165,9 +165,9 @@ def _describe(error: Exception) -> str:
 
 
 def _end(_: int, frame: FrameType | None) -> None:
-    """End so that work folders are removed; asked again, at once, for an exception may be lost in a finaliser.
+    """Exit after removing work folders; a second signal ends immediately, because a finaliser may lose an exception.
 
-    Who is asked while Python ends already, and cleans up, goes on with that.
+    A signal during Python's own cleanup is ignored.
     """
     if _is_running(frame):
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -175,7 +175,7 @@ def _end(_: int, frame: FrameType | None) -> None:
 
 
 def _is_running(frame: FrameType | None) -> bool:
-    """Tell whether a frame stands on the program, and not on what Python does at its end.
+    """Return whether a frame belongs to the program, not to Python's cleanup.
 
     >>> _is_running(sys._getframe()), _is_running(None)
     (True, False)
@@ -190,7 +190,7 @@ def _typed(arguments: Sequence[str] | None) -> Sequence[str]:
 
 
 def _has_flags(typed: Sequence[str], options: Mapping[str, Any]) -> bool:
-    """Return whether the command that was typed has the flags for these options, and no other gold labels.
+    """Return whether the typed command has flags for these options, and no other gold labels.
 
     >>> [_has_flags([name, "a.csv"], {"missing": "drop"}) for name in ("discover", "update")]
     [True, False]
@@ -205,7 +205,7 @@ def _has_flags(typed: Sequence[str], options: Mapping[str, Any]) -> bool:
 
 
 def _offer(typed: Sequence[str], proposals: Sequence[Proposal]) -> list[str]:
-    """Return the commands that settle a question, the most likely first, each with a preview.
+    """Return commands that resolve an error, the most likely first, each with a preview.
 
     >>> _offer(["discover", "a.csv"], [Proposal({"wide": "tasks"}, "2 classes, 3 workers")])
     ['Run:', '  allalike discover a.csv --wide tasks', '    (2 classes, 3 workers)']
@@ -238,7 +238,7 @@ def _print_json_error(typed: Sequence[str], message: str, lines: Sequence[str], 
 
 
 def _stop(message: str, code: int, commands: Sequence[str] = (), *, lines: Sequence[str] = ()) -> NoReturn:
-    """Print an error, and the commands that settle it, and exit."""
+    """Print an error with commands that resolve it, and exit."""
     shown = [write_flags(f"allalike: {message}"), *map(write_flags, lines), *commands]
     echo("\n".join(map(visible, shown)), err=True)
     sys.exit(code)

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @command()
 @take("Input", "Columns", "Gold", files=True)
-@option("--methods", group="Method", help="Methods, such as 'P-TD,iP-TD(max_iter=3)' (default: all that can serve).")
+@option("--methods", group="Method", help="Methods, such as 'P-TD,iP-TD(max_iter=3)' (default: all).")
 @take("Method")
 @option("-o", "--output", group="Output", help="CSV file for the table.")
 @take("Tables", "Overwrite", "Output", "Large data")
 def compare(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Run all methods on FILES and rank them.
 
-    With --gold they are ranked by their error, otherwise by their agreement with each other. FILES are as in 'allalike
-    discover'. UA, the unweighted answer, is always included.
+    With --gold, methods are ranked by their error, otherwise by their agreement with each other. FILES are as in
+    'allalike discover'. UA, the unweighted answer, is always included.
     """
     from allalike.compare import compare as run
     from allalike.result.saving import table_output
@@ -40,7 +40,7 @@ def compare(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) 
         answers, gold = open_answers(choose_label(name_answers(files, options), options["label"]), options)
         if output is not None:
             inputs = inputs_of(answers, options["gold"])
-            table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before hours of work
+            table_output(output, inputs=inputs, overwrite=overwrite).check([Path(output).name])  # before a long run
         how = {**gold, **{name: options[name] for name in ("seed", "ties", "methods")}}
         found = run(answers, engine=name_engine(options), **how)
         path = None if output is None else found.save(output, overwrite=overwrite, safe_csv=options["safe_csv"])
@@ -61,7 +61,7 @@ def _list_notes(found: Comparison) -> list[str]:
     failed = [row for row in found.rows if row["converged"] is None]
     return [
         *list_notes(found.facts),
-        *([f"Note: stopped at the limit of rounds, before convergence: {', '.join(stopped)}."] if stopped else []),
+        *([f"Note: not converged within the maximum number of rounds: {', '.join(stopped)}."] if stopped else []),
         *(f"Note: {row['method']} failed: {visible(write_flags(row['note']))}" for row in failed),
     ]
 
@@ -72,8 +72,8 @@ def _draw(found: Comparison) -> list[str]:
     table: list[Sequence[object]] = []
     if found.ranked_by == "error":
         tasks = count(len(next(iter(found.distances.values()))), "task")
-        oracle = " OA knows the gold." if any(row["verdict"] == "oracle" for row in found.rows) else ""
-        head = [f"Error against the gold of {tasks}; change and RI against UA, negative is better.{oracle}"]
+        oracle = " OA uses the gold labels." if any(row["verdict"] == "oracle" for row in found.rows) else ""
+        head = [f"Error on {tasks} with gold labels; change and RI relative to UA, negative is better.{oracle}"]
         table.append(("method", "error", "change %", "RI %", "verdict", "seconds"))
         table += [
             (row["method"], _number(row["error"]), _signed(row["change"]), _signed(row["RI"]), row["verdict"])
@@ -81,19 +81,19 @@ def _draw(found: Comparison) -> list[str]:
         ]
         tail = [
             "",
-            "worse: the error is larger than that of the best, by a paired t-test at 95 %.",
-            f"tie: no difference on {tasks} with gold; with more there may be one.",
+            "worse: significantly larger error than the best method (paired t-test, 5 % level).",
+            f"tie: no significant difference on {tasks} with gold labels.",
         ]
     else:
         head = [
-            "No gold is given (--gold FILE): this is how much each method agrees with the others, on average.",
+            "No gold labels (--gold FILE): mean agreement of each method with the others.",
             "Methods that agree may make the same errors.",
         ]
         table.append(("method", "same label", "distance", "seconds"))
         table += [(row["method"], _share(row["same"]), _number(row["distance"])) for row in found.rows]
         tail = []
     timed = [table[0], *((*cells, f"{row['seconds']:.3f}") for cells, row in zip(table[1:], found.rows, strict=True))]
-    not_served = ["", f"Not for such labels: {', '.join(facts.not_served)}."] if facts.not_served else []
+    not_served = ["", f"Not for {facts.domain.name} labels: {', '.join(facts.not_served)}."] if facts.not_served else []
     return [title, *head, "", rows(timed), *tail, *not_served]
 
 

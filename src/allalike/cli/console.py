@@ -1,4 +1,4 @@
-"""The terminal: lines, tables, notes, and the progress of a run."""
+"""Terminal output: lines, tables, notes and progress."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 
 WIDTH = 80
-_GLUE = "\0"  # a space at which no line is broken; no visible text contains it
+_GLUE = "\0"  # non-breaking space; not in visible text
 _FLAG = re.compile(r"\(--.*?\)")
 _NUMBER = re.compile(r"[-+<]?[\d,.]+(e[-+]?\d+)?( %)?|-?")
 _SECONDS_WITHOUT_BAR, _SECONDS_WITHOUT_LINE = 1.0, 30.0
-_typed: dict[str, str] = {}  # words of the command with secrets, and without them
+_typed: dict[str, str] = {}  # words of the command with secrets, and their redacted form
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format, half characters, line breaks
 
 
 def visible(text: object) -> str:
-    r"""Escape what a terminal would obey, or not show: control and format characters, and line breaks.
+    r"""Escape characters that a terminal interprets or hides: control and format characters, and line breaks.
 
-    The escapes are those of JSON, so that JSON stays what it is.
+    Escapes are JSON escapes, so that JSON remains valid.
 
     >>> visible("ada\x1b[2J"), visible("ann\u202ebob\n")
     ('ada\\u001b[2J', 'ann\\u202ebob\\n')
@@ -65,12 +65,12 @@ class UnheardError(OutputError):
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print lines, made `visible`; a line break in an id must be visible already."""
+    """Print lines, made `visible`; line breaks in ids must be escaped before."""
     _print("\n".join(map(visible, text.split("\n"))), err=err)
 
 
 def hide_typed(words: Sequence[str]) -> None:
-    """Print no secret of an address in these words of the command: on standard error not even a part of one."""
+    """Redact the secrets of addresses in these words of the command; on standard error also parts of them."""
     values = [word.partition("=")[2] if word.startswith("--") and "=" in word else word for word in words]
     _typed.clear()
     _typed.update({value: hidden for value in values if (hidden := hide_in_word(value)) != value})
@@ -80,7 +80,7 @@ def _hide(text: str, *, err: bool = True) -> str:
     for word, hidden in _typed.items():
         for spelling in (word, visible(word), str(Path(word))):
             text = text.replace(spelling, hidden)
-    if not err:  # standard output is data, which stays as it is
+    if not err:  # standard output is data and stays unchanged
         return text
     for secret in sorted((each for word in _typed for each in find_secrets(word)), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -92,15 +92,15 @@ def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
     try:
         click.echo(text, err=err, color=color)
     except OSError as error:
-        if error.errno == errno.EPIPE and not err:  # the reader has seen enough; click handles it
+        if error.errno == errno.EPIPE and not err:  # the reader closed the pipe; click handles it
             raise
-        _replace("stderr" if err else "stdout")  # what is left to print would fail again at the end
+        _replace("stderr" if err else "stdout")  # further output would fail again at exit
         if not err:
             raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
 
 
 def replace_closed_streams() -> None:
-    """Replace standard streams that are closed, so that no file gets their numbers."""
+    """Replace closed standard streams, so that no file gets their descriptors."""
     if sys.stdin is None:
         os.open(os.devnull, os.O_RDONLY)
     for name in ("stdout", "stderr"):
@@ -113,7 +113,7 @@ def _replace(name: str) -> None:
 
 
 def keep_whole(name: object) -> str:
-    r"""Make a name `visible`, and let `fold` not break it.
+    r"""Make a name `visible`, and protect it from line breaks by `fold`.
 
     >>> keep_whole("ada b")
     'ada\x00b'
@@ -122,7 +122,7 @@ def keep_whole(name: object) -> str:
 
 
 def fold(text: str, indent: str = "") -> list[str]:
-    """Break a text into lines of at most 80 characters, at spaces only, and not inside names that are `keep_whole`.
+    """Wrap a text to lines of at most 80 characters, at spaces outside of names that are `keep_whole`.
 
     >>> [len(line) for line in fold("x" * 78 + " and " + keep_whole("y " * 45))]
     [78, 3, 90]
@@ -132,7 +132,7 @@ def fold(text: str, indent: str = "") -> list[str]:
 
 
 def shorten(text: object, most: int) -> str:
-    """Return a `visible` label, or its beginning.
+    """Return a `visible` label, truncated to a maximum length.
 
     >>> shorten("a long story", 8), shorten("short", 8)
     ('a lon...', 'short')
@@ -142,14 +142,14 @@ def shorten(text: object, most: int) -> str:
 
 
 def note(text: str) -> None:
-    """Print a sentence on standard error; on a terminal in lines of 80 characters, with flags to be copied whole."""
-    text = _hide(text)  # before an address is broken at a blank
+    """Print a sentence on standard error; a terminal wraps it at 80 characters, but never inside flags."""
+    text = _hide(text)  # before wrapping, which could split an address
     seen = fold(_FLAG.sub(lambda flag: keep_whole(flag[0]), text), "  ") if sys.stderr.isatty() else [text]
     echo("\n".join(seen), err=True)
 
 
 class Line(NamedTuple):
-    """A line of text: flags at its end are red on a terminal, and headings bold.
+    """A line of text, with flags at its end (red on a terminal) or bold.
 
     >>> Line("ada", flags="few answers").bold
     False
@@ -172,7 +172,7 @@ def show(lines: Iterable[Line]) -> None:
 
 
 def rows(table: Iterable[Sequence[Any]], *, indent: str = "  ") -> str:
-    """Format a table: the first column and words to the left, numbers to the right with equal decimals.
+    """Format a table: first column and words left-aligned, numbers right-aligned with equal decimals.
 
     >>> print(rows([("worker", "error"), ("ada", 0.25), ("bob", 0.5)]))
       worker  error
@@ -201,9 +201,9 @@ def _write_cell(cell: Any, digits: int) -> str:
 
 
 class Bar:
-    """The progress of a run on standard error: a line that changes on a terminal, otherwise one every half a minute.
+    """Progress of a run on standard error: a line that changes on a terminal, otherwise a line every 30 seconds.
 
-    For a program that runs this one (`ALLALIKE_PROGRESS=json`), each step is a line of JSON.
+    With `ALLALIKE_PROGRESS=json`, for programs that run this one, each step is a line of JSON.
     """
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class Bar:
         self._thread = threading.Thread(target=self._print, daemon=True)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note the progress of the run."""
+        """Record the progress of the run."""
         self.stage, self.done, self.total = stage, done, total
 
     def _print(self) -> None:
@@ -238,7 +238,7 @@ class Bar:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show the progress of what runs in this context."""
+        """Show progress while the context is active."""
         self._thread.start()
         try:
             with progress_callback(self):
@@ -250,9 +250,9 @@ class Bar:
 
 @contextmanager
 def progress_and_notes(options: Mapping[str, Any], *, force: bool = False) -> Iterator[None]:
-    """Show the progress of a run, and print its warnings as notes, unless it should be quiet.
+    """Show the progress of a run, and print its warnings as notes, unless the option quiet is set.
 
-    Data warnings are errors, unless the run is forced to go on; notes on the data are in the summary.
+    Data warnings are errors, unless the option force is set. Notes on the data are in the summary.
     """
     with warnings.catch_warnings(record=True) as caught:
         for kind in (ConvergenceWarning, ReportWarning):
@@ -270,7 +270,7 @@ def progress_and_notes(options: Mapping[str, Any], *, force: bool = False) -> It
 
 
 def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tuple[Any, ...]:
-    """Save standard input to a file, which replaces the minus among the files, or as the gold.
+    """Save standard input to a file, which replaces ``-`` among the files or as the gold labels.
 
     >>> spool_input(("a.csv",), {"gold": None})
     ('a.csv',)
@@ -279,10 +279,12 @@ def spool_input(files: tuple[str, ...], options: MutableMapping[str, Any]) -> tu
     if "-" not in named:
         return files
     if named.count("-") > 1:
-        raise OptionError("Standard input (-) is named twice. It can be read once; give the other as a file.")
+        raise OptionError(
+            "Standard input (-) is named twice, but can be read only once. Pass a file instead of one of them."
+        )
     if sys.stdin is None or sys.stdin.isatty():
-        state = "closed" if sys.stdin is None else "a terminal, which has no answers"
-        raise OptionError(f"Standard input (-) is {state}. Send answers: allalike discover - < answers.csv")
+        state = "closed" if sys.stdin is None else "a terminal"
+        raise OptionError(f"Standard input (-) is {state}. Redirect a file: allalike discover - < answers.csv")
     path = spool(sys.stdin.buffer, click.get_current_context().with_resource(work_folder()), "standard input")
     if options.get("gold") == "-":
         options["gold"] = path

@@ -1,4 +1,4 @@
-"""The commands `allalike datasets`: public data sets, and where their files are."""
+"""The commands `allalike datasets list` and `allalike datasets fetch`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def list_() -> None:
         for name, each in sources.items()
         for rest in [("yes" if here[each.name] else "", each.datasets[name]["summary"])]
     ]
-    echo(rows([("name", "domain", *_COUNTS, "here", "content"), *lines], indent=""))
+    echo(rows([("name", "domain", *_COUNTS, "fetched", "content"), *lines], indent=""))
 
 
 @datasets.command(no_args_is_help=True)
 @click.argument("names", nargs=-1, required=True)
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def fetch(names: tuple[str, ...], quiet: bool) -> None:
-    """Download data sets, unless they are here, check them, and print folder, citation and licence."""
+    """Download and check data sets; print folder, citation and licence."""
     from allalike.datasets import source_of
     from allalike.datasets.downloads import fetch_source
 

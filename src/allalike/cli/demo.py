@@ -1,7 +1,7 @@
-"""The command `allalike demo`: the main job on a simulated crowd.
+"""The command `allalike demo`, which runs `discover` on a simulated crowd.
 
-The crowd has good and bad workers, one who always gives the same answer, two who copy each other, and some photos with
-two answers only. The correct labels are known, but not used: they show what weights improve.
+The crowd has good and bad workers, one who always gives the same answer, two who copy each other, and a few photos with
+only two answers. The correct labels only measure the error.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from allalike.cli.screen import draw_screen
 
 _CLASSES = ("cat", "dog", "fox", "owl")
 _KINDS = (*("good", "good", "bad") * 3, "bad", "same", "copy", "copy")
-_ERRORS = {"good": 0.15, "bad": 0.7, "same": 0.75, "copy": 0.5}  # a guess among four classes is wrong in 0.75
-_FIDELITY = 0.98  # share of the answers that the copy takes from the other
-_TASKS, _RARE, _FEW_ANSWERS = 400, 8, 2  # the last photos have so few answers
+_ERRORS = {"good": 0.15, "bad": 0.7, "same": 0.75, "copy": 0.5}  # 0.75 is the error rate of guessing among four classes
+_FIDELITY = 0.98  # share of copied answers
+_TASKS, _RARE, _FEW_ANSWERS = 400, 8, 2  # number of the last photos, and of their answers
 
 
 def draw_crowd(seed: int) -> tuple[list[tuple[str, str, str]], dict[str, str]]:
@@ -61,13 +61,13 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
         paths = result.save(output, overwrite=overwrite, report=True)
     errors = {kind: f"{100 * error:g} %" for kind, error in _ERRORS.items()}
     about = (
-        f"{len(_KINDS)} workers named the animals on {_TASKS} photos. Good workers err in {errors['good']} of their"
-        f" answers, bad ones in {errors['bad']}. One always answers {_CLASSES[0]}, and two copy each other and err in"
-        f" {errors['copy']}. allalike does not know who is who."
+        f"{len(_KINDS)} simulated workers named the animals on {_TASKS} photos. Error rates: good workers"
+        f" {errors['good']}, bad workers {errors['bad']}. One worker always answers {_CLASSES[0]}. Two copy each other,"
+        f" with an error rate of {errors['copy']}. allalike does not use this information."
     )
     echo("\n".join([*fold(about), ""]))
     show(draw_screen(result, paths))
     correct = result.truth["task"].map(truth)
     before, after = (100 * (result.truth[name] != correct).mean() for name in ("unweighted", "label"))
-    echo(f"\nThe majority vote errs in {before:.1f} % of the photos, allalike in {after:.1f} %.")
-    echo(f"Your own file: allalike discover FILE. The report: {Path(output).absolute() / 'report.html'}")
+    echo(f"\nWrong labels: {before:.1f} % by majority vote, {after:.1f} % by allalike.")
+    echo(f"Your own file: allalike discover FILE. Report: {Path(output).absolute() / 'report.html'}")

@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from allalike.readers import Scan
     from allalike.result.result import Result
 
-    Results = dict[str | None, tuple[Result, Sequence[Path]]]  # by the column of the labels, if there are several
+    Results = dict[str | None, tuple[Result, Sequence[Path]]]  # by label column, if there are several
 
 _MAX_NAME = 100  # characters of the name of a folder
-_DEVICES = late_pattern("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # which Windows keeps for itself
+_DEVICES = late_pattern("(con|prn|aux|nul|com[0-9]|lpt[0-9])([.].*)?", re.IGNORECASE)  # reserved on Windows
 _RUN_OPTIONS = ("history", "screening", "seed", "ties", "min_confidence", "method", "engine", "use_gold")
 _SAVE_OPTIONS = ("to", "overwrite", "report", "safe_csv", "probabilities")
 
 
 def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
-    """Return a scan for each label column that is wanted, by its name or by a pattern.
+    """Return a scan per wanted label column, by name or pattern.
 
-    If labels are records whose fields are not named, several columns are the fields of one.
+    If labels are records without named fields, several columns are the fields of one record.
 
     >>> from allalike.readers import scan
     >>> table = {"worker": ["ada"], "task": [1], "is.cat": ["x"], "is.dog": ["y"]}
@@ -58,8 +58,8 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
         return [source]
     if source.wide is not None:
         raise OptionError(
-            f"--label {wanted[0]} names a column of labels, but in a matrix (--wide) all columns are. Choose some of"
-            " them with --include and --exclude."
+            f"--label {wanted[0]} names a label column, but in a matrix (--wide) all columns are labels. Select columns"
+            " with --include and --exclude."
         )
     names = list(dict.fromkeys(name for each in wanted for name in _find_matching(source, each)))
     domain = source.domain
@@ -69,37 +69,37 @@ def choose_labels(source: Scan, wanted: Sequence[str]) -> list[Scan]:
 
 
 def choose_label(source: Scan, wanted: Sequence[str]) -> Scan:
-    """Return the scan of the one label column that is wanted; several are refused."""
+    """Return the scan of the wanted label column; raise an error for several."""
     sources = choose_labels(source, wanted)
     if len(sources) > 1:
         listed = [each.columns["label"] for each in sources]
         raise InputError(
-            f"These are {len(sources)} columns of labels: {', '.join(map(repr, listed))}. Compare methods on one of"
-            " them at a time.",
+            f"This command needs one label column, but there are {len(sources)}: {', '.join(map(repr, listed))}. Name"
+            " one with --label.",
             columns={"label": listed[0]},
         )
     return sources[0]
 
 
 def _find_matching(source: Scan, pattern: str) -> list[str]:
-    """Return the columns that match a pattern; a name without wildcards, or of a column, is itself."""
+    """Return the columns that match a pattern; column names and names without wildcards are returned unchanged."""
     if not ("*" in pattern or "?" in pattern):
         return [pattern]
     table = source.open()
     if pattern in table.names:
         return [pattern]
-    form = pattern.replace("[", "[[]")  # which names have, and patterns of ours have not
+    form = pattern.replace("[", "[[]")  # brackets in names are not wildcards
     others = [name for name in table.names if name not in source.columns.values()]
     if names := [name for name in others if fnmatchcase(name, form)]:
         return names
     raise ColumnError(
-        f"{table.where} has no column like {pattern!r}. It has: {', '.join(map(repr, table.names))}.",
+        f"{table.where} has no column like {pattern!r}. Columns: {', '.join(map(repr, table.names))}.",
         columns={"label": None},
     )
 
 
 def name_folders(names: Sequence[str]) -> list[str]:
-    """Return the name of a folder for each column, valid on every file system and different from all others.
+    """Return a unique folder name per column that is valid on every file system.
 
     >>> name_folders(["Answer.emotion", "is it/a cat?", "IS it:a cat ", "..", "con"])
     ['Answer.emotion', 'is it_a cat', 'IS it_a cat-2', 'column', 'con_']
@@ -178,34 +178,36 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
     elif not quiet:
         _print_screens(results)
     for name, reason in failed.items():
-        echo(f"allalike: the labels in {visible(repr(name))} have no result. {visible(write_flags(reason))}", err=True)
+        echo(f"allalike: no result for label column {visible(repr(name))}. {visible(write_flags(reason))}", err=True)
     if failed:
         click.get_current_context().exit(2)
     leave_if(*(check_error(result.summary, options["fail_above"]) for result, _ in results.values()))
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """Refuse what cannot be done before anything is read."""
+    """Check options before reading."""
     from allalike._core.options import check_choice
     from allalike._core.registry import make
     from allalike._core.system.tables import FORMATS
     from allalike.methods import METHODS
 
     if check_choice(options["file_format"], FORMATS, "--format") != "csv" and options["safe_csv"]:
-        raise OptionError(f"--safe-csv is for --format csv, not for {options['file_format']}. Leave one of them out.")
+        raise OptionError(
+            f"--safe-csv needs --format csv, not {options['file_format']}. Leave out one of the two options."
+        )
     make(options["method"], METHODS, "method")
     if options["fail_above"] is not None and options["gold"] is None:
         raise OptionError(f"--fail-above {options['fail_above']:g} needs gold labels. Name their file with --gold.")
 
 
 def _name_results(sources: Sequence[Scan], options: dict[str, Any]) -> dict[str | None, tuple[Scan, str]]:
-    """Return the source and the folder of each result, by its column if there are several; check all folders."""
+    """Return source and folder of each result, by label column if there are several; check all folders."""
     if len(sources) == 1:
         return {None: (sources[0], options["output"])}
     for name in ("block_list", "gold"):
         if options[name] is not None:
             flag = f"--{name.replace('_', '-')}"
-            raise UnsupportedError(f"{flag} is for one column of labels, but --label names several. Name one of them.")
+            raise UnsupportedError(f"{flag} needs one label column, but --label names several. Name one.")
     names = [source.columns["label"] for source in sources]
     targets = [str(Path(options["output"]) / folder) for folder in name_folders(names)]
     for source, target in zip(sources, targets, strict=True):
@@ -214,7 +216,7 @@ def _name_results(sources: Sequence[Scan], options: dict[str, Any]) -> dict[str 
 
 
 def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Sequence[Path]]:
-    """Estimate the labels of one column, and write them."""
+    """Estimate the labels of one column, and save the result."""
     from allalike._core.system.progress import report
     from allalike.discover import discover as run
 
@@ -226,7 +228,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
     how = {name: options[name] for name in _SAVE_OPTIONS}
     how |= {"format": options["file_format"], "answers": options["save_answers"]}
     listed = []
-    if (path := options["block_list"]) is not None:  # first, for where it cannot be written nothing is
+    if (path := options["block_list"]) is not None:  # first: if it cannot be written, nothing is
         if not result.save_block_list(path, overwrite=options["overwrite"]) and not options["quiet"]:
             note(f"Note: no worker needs to be excluded; {visible(path)} is empty.")
         listed.append(Path(path))
@@ -234,7 +236,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
-    """Refuse an output folder that must not be written, before hours of work."""
+    """Raise an error for an output folder that must not be written, before a long run."""
     from allalike.result.saving import REPORT, find_writers, result_names, result_output, written_names
     from allalike.sources import inputs_of
 
@@ -252,7 +254,7 @@ def _print_notes(results: Results, *, safe_csv: bool) -> None:
         for line in [*([] if name is None else [f"{visible(name)}:"]), *list_notes(Summary.from_dict(result.summary))]:
             note(line)
     if safe_csv:
-        note("Note: in the tables, texts that begin like a formula have an apostrophe before them (--safe-csv).")
+        note("Note: texts in the tables that begin like a formula are prefixed with an apostrophe (--safe-csv).")
 
 
 def _print_screens(results: Results) -> None:

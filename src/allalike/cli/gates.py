@@ -1,4 +1,4 @@
-"""Gates: limits on errors, agreement and panels; a program that fails one ends with code 3."""
+"""Gates on errors, agreement and panels; a failed gate ends the program with exit code 3."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FAILED = 3  # the exit code
 
 
 def leave_if(*reasons: str) -> None:
-    """End with code 3, and a line on standard error for each gate that fails; an empty reason is none."""
+    """Exit with code 3 if a gate fails, with a line on standard error for each reason that is not empty."""
     failed = [reason for reason in reasons if reason]
     for reason in failed:
         echo(visible(f"allalike: {reason}"), err=True)
@@ -28,17 +28,17 @@ def leave_if(*reasons: str) -> None:
 def check_limit(
     name: str, value: float | None, evidence: str, *, least: float | None = None, most: float | None = None
 ) -> str:
-    """Say that a value is below the least or above the most that it may be, or not known; otherwise nothing.
+    """Return a message if a value is out of range or unknown, otherwise an empty string.
 
     >>> check_limit("the error", 0.25, "by 40 gold labels", most=0.2)
     'the error is 0.25, above 0.2 (by 40 gold labels).'
     >>> check_limit("alpha", None, "", least=0.8), check_limit("alpha", None, "")
-    ('alpha is not known.', '')
+    ('alpha is unknown.', '')
     """
     if least is None and most is None:
         return ""
     if value is None:
-        return f"{name} is not known."
+        return f"{name} is unknown."
     if least is not None and value < least:
         return f"{name} is {value:.3g}, below {least:g} ({evidence})."
     return f"{name} is {value:.3g}, above {most:g} ({evidence})." if most is not None and value > most else ""
@@ -51,7 +51,7 @@ def check_error(summary: Mapping[str, Any], most: float | None) -> str:
 
 
 def check_alpha(summary: Mapping[str, Any], least: float | None) -> Iterator[str]:
-    """Check Krippendorff's alpha, of all answers or of each group."""
+    """Check Krippendorff's alpha of all answers, or of each group."""
     for part in summary.get("groups", [summary]):
         name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(part.get("group", {}).values())])])
         yield check_limit(name, part["alpha"], _write_interval(part["ci_low"], part["ci_high"]), least=least)
@@ -62,7 +62,7 @@ def _write_interval(low: float | None, high: float | None) -> str:
 
 
 def check_panel_options(options: Mapping[str, Any]) -> None:
-    """Refuse gates of a panel that cannot be checked."""
+    """Check the options for gates of a panel."""
     least = options["fail_under"]
     if least is not None and not 0 <= least <= 1:
         raise OptionError(f"--fail-under is {least:g}. It must be a share of the tasks, from 0 to 1.")
@@ -73,7 +73,7 @@ def check_panel_options(options: Mapping[str, Any]) -> None:
 
 
 def check_panel(panel: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
-    """Check the rate of the positive label, and the drift of judges.
+    """Check the rate of positive tasks, and the drift of judges.
 
     >>> rate = {"positive": ["pass"], "estimate": 0.87, "ci_low": 0.81, "ci_high": 0.92, "apparent": 0.9, "known": 80}
     >>> list(check_panel({"rate": rate}, {"fail_under": 0.9, "fail_if_drift": False}))

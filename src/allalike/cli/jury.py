@@ -56,7 +56,7 @@ _KNOWN = (
     *("seed", "ties", "min_confidence", "retain", "gold_drawn", "by", "baseline", "epsilon"),
     *("quorum", "order", "verdicts_name", "sample", "tie", "verdicts"),
 )
-_N_JUDGES = 8  # that are shown
+_N_JUDGES = 8  # shown at most
 _HEADS = {
     "error_rate": "error",
     "rmse": "rmse",
@@ -68,7 +68,7 @@ _HEADS = {
     "weight": "weight",
     "cost_per_correct": "per correct",
 }
-_LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
+_LEVELS = (0.0, 0.8, 0.9, 0.95)  # of confidence, in the table
 
 
 @command(epilog=_EXAMPLES)
@@ -80,35 +80,37 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # that are shown
     group="Panel",
     type=float,
     default=0.99,
-    help="Worth that the smallest panel retains.",
+    help="Share of the worth that the smallest panel retains.",
     show_default=True,
 )
-@option(
-    "--positive", group="Panel", multiple=True, help="Positive label whose rate to estimate (default: pass, yes, ...)."
-)
+@option("--positive", group="Panel", multiple=True, help="Positive label for the rate (default: pass, yes, ...).")
 @option("--gold-drawn", group="Gold", default="random", help="Sampling of gold: random or truth.", show_default=True)
-@option("--by", group="Panel", help="Column with the group of a task, for a rate per group.")
-@option("--baseline", group="Panel", help="Folder of an earlier panel to compare with.")
-@option("--humans", group="Panel", multiple=True, help="Human judge, to test whether models may replace them.")
-@option("--epsilon", group="Panel", type=float, default=0.15, help="Margin of this test.", show_default=True)
-@option("--quorum", group="Panel", type=float, help="Effective number of answers that a verdict needs.")
-@option("--order", group="Panel", help="Column with the order in which a pair was shown.")
-@option("--verdicts-name", group="Panel", help="Meaning of verdicts in two orders: answers or places.")
-@option("--sample", group="Panel", help="Column that numbers repeated samples of a judge, such as epoch.")
+@option("--by", group="Panel", help="Column with groups of tasks, for a rate per group.")
+@option("--baseline", group="Panel", help="Folder of an earlier panel, to detect changes.")
+@option("--humans", group="Panel", multiple=True, help="Human judge, for the alternative annotator test (repeatable).")
+@option(
+    "--epsilon", group="Panel", type=float, default=0.15, help="Cost-benefit margin of this test.", show_default=True
+)
+@option("--quorum", group="Panel", type=float, help="Minimum effective number of answers per verdict.")
+@option("--order", group="Panel", help="Column with the order of a pair.")
+@option("--verdicts-name", group="Panel", help="Meaning of verdicts on pairs: answers or places.")
+@option("--sample", group="Panel", help="Column that numbers repeated samples, such as epoch.")
 @option("--tie", group="Panel", help="Label that means a tie (default: tie, draw, equal, ...).")
-@option("--verdicts", group="Panel", help="Labels that are verdicts, such as A,B,tie; others are unreadable.")
-@option("--fail-under", group="Output", type=float, help="Exit with code 3 if the rate (--positive) is below, as 0.9.")
+@option("--verdicts", group="Panel", help="Labels that are verdicts, such as A,B,tie.")
+@option("--fail-under", group="Output", type=float, help="Exit with code 3 if the rate is below, such as 0.9.")
 @option("--fail-if-drift", group="Output", is_flag=True, help="Exit with code 3 if a judge changed (--baseline).")
 @take("Input", "Columns", "Gold", "Method", "Large data", files=True)
-@option("--min-confidence", group="Method", type=float, help="Confidence below which the panel abstains, 0 to 1.")
+@option(
+    "--min-confidence", group="Method", type=float, help="Minimum confidence, from 0 to 1; labels below stay empty."
+)
 @take("Format")
 @option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
 @take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    """Let the judges or models in FILES decide as a panel, and find those it needs.
+    """Evaluate a panel of LLM judges or raters, and find the smallest sufficient panel.
 
-    FILES are as in 'allalike discover': long, wide, or a file for each model. The output folder has truth.csv,
-    judges.csv, report.html, summary.json and details/. A gate that fails gives exit code 3.
+    FILES are as in 'allalike discover': long, wide, or one file per model. The output folder contains truth.csv,
+    judges.csv, report.html, summary.json and details/. A failed gate ends with exit code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -140,23 +142,23 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     leave_if(*check_panel(panel.summary["panel"], options))
 
 
-next(option for option in jury.params if option.name == "missing").default = "drop"  # and counted as unreadable
+next(option for option in jury.params if option.name == "missing").default = "drop"  # counted as unreadable
 
 
 def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | None:
-    """Return the prices of a file, and those of single judges, which take precedence."""
+    """Return the prices of judges from a file and from --price, which takes precedence."""
     from allalike.result.plan import read_prices
 
     if path is None and not single:
         return None
     pairs = {judge: price for judge, _, price in (each.rpartition("=") for each in single)}
     if "" in pairs:
-        raise OptionError(f"--price is {pairs['']!r}. Write it as --price judge=0.002 .")
+        raise OptionError(f"--price {pairs['']!r} has no judge. Write it as --price judge=0.002 .")
     return {**({} if path is None else read_prices(path)), **read_prices(pairs)}
 
 
 def _check_output(source: Any, options: dict[str, Any]) -> None:
-    """Refuse an output folder that must not be written, before hours of work."""
+    """Raise an error for an output folder that must not be written, before a long run."""
     from allalike.result.saving import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 
@@ -181,7 +183,7 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
 def _draw_judges(panel: Panel) -> list[str]:
     error = panel.judges.columns[2]
     table = panel.judges.sort_values(error, kind="stable")
-    hidden = "weight" if "price" in table else ""  # for which there is no room
+    hidden = "weight" if "price" in table else ""  # to save space
     names = [name for name in _HEADS if name in table and name != hidden and table[name].notna().any()]
     shown = table.head(_N_JUDGES).to_dict("records")
     cells: list[tuple[object, ...]] = [(*(_HEADS[name] for name in names), "shared errors", "smallest panel")]
@@ -192,7 +194,7 @@ def _draw_judges(panel: Panel) -> list[str]:
     judges = ["judge", *(shorten(row["worker"], most) for row in shown)]
     lines = [(judge, *line) for judge, line in zip(judges, cells, strict=True)]
     more = len(table) - _N_JUDGES
-    return [*rows(lines).splitlines(), *([f"... and {more:,} more (see the table of judges)"] if more > 0 else [])]
+    return [*rows(lines).splitlines(), *([f"... and {more:,} more (see judges.csv)"] if more > 0 else [])]
 
 
 def _draw_coverage(panel: Panel) -> list[str]:
@@ -205,7 +207,7 @@ def _draw_coverage(panel: Panel) -> list[str]:
 
 
 def _propose_rate(panel: Panel) -> list[str]:
-    """Name the command that estimates the rate of a label, for verdicts of two classes without one."""
+    """Suggest the command that estimates the rate of a label, for two classes."""
     from allalike.panels.jury import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
@@ -215,4 +217,4 @@ def _propose_rate(panel: Panel) -> list[str]:
     positive = find_positive(encoding) or encoding.vocabulary[0]
     gold = {} if panel.run.n_gold else {"gold": "gold.csv"}
     command = complete_command(typed, {**gold, "positive": positive})
-    return ["", f"Share of tasks that are {visible(positive)}, corrected for errors:", f"  {visible(command)}"]
+    return ["", f"To estimate the share of {visible(positive)}, corrected for errors, run:", f"  {visible(command)}"]

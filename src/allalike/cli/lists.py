@@ -95,12 +95,12 @@ _LISTS = {
 def list_(what: str, name: str | None) -> None:
     """List methods, label types, rules, formats and more.
 
-    WHAT is methods, domains (label types), rules, formats (file endings, tools that are read, and tools that labels are
-    written for), coefficients (of agreement), models (of simulated crowds) or schemas. 'schemas NAME' prints the JSON
-    Schema of what the command NAME prints with --json; its number grows if a fact is renamed, removed or redefined.
+    WHAT is methods, domains (label types), rules, formats (file formats, and tools to read from and write for),
+    coefficients (of agreement), models (of simulated crowds) or schemas. 'schemas NAME' prints the JSON Schema for the
+    --json output of a command. Its version changes if a fact is renamed, removed or redefined.
     """
     if name is not None and what != "schemas":
-        raise OptionError(f"'allalike list {what}' takes no name, but {name!r} was given.")
+        raise OptionError(f"'allalike list {what}' does not accept a name such as {name!r}. Leave it out.")
     if what == "schemas":
         _print_schemas(name)
         return
@@ -116,7 +116,7 @@ def _print_schemas(name: str | None) -> None:
 
 
 def echo_json(command: str, record: Mapping[str, Any]) -> None:
-    """Print a record as JSON that names its schema; numbers that are not finite are null."""
+    """Print a record as JSON with the name of its schema; numbers that are not finite become null."""
     from allalike.result.summary import name_schema
 
     named = _plain({"schema": name_schema(command), **record})

@@ -1,4 +1,4 @@
-"""Options of the commands, each declared once, in the groups under which ``--help`` lists them."""
+"""Options of the commands, declared once, in the groups of ``--help``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("Input", "Columns", "Gold", "Method", "Panel", "Output", "Large data", "Options")
 _ALL, _MAX_BRIEF = "allalike.help_all", 20
-_MAIN = (  # options that a short help lists
+_MAIN = (  # options in the short help
     *("domain", "worker", "task", "label", "wide", "gold", "method", "methods", "min_confidence", "output", "as_json"),
     *("force", "engine", "help", "help_all", "by", "positive", "baseline", "fail_under", "prices"),
 )
@@ -35,14 +35,14 @@ _ENGINE_OF_OPTION = {"memory": "disk", "work_dir": "disk", "spark_master": "spar
 
 
 class _Text(click.types.StringParamType):
-    """Text that is not longer than options are."""
+    """Text of limited length."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return check_length(super().convert(value, param, ctx), param.opts[-1] if param else "An option")
 
 
 class Option(click.Option):
-    """An option of a group."""
+    """Option with a group."""
 
     def __init__(self, *names: Any, group: str = "Options", **how: Any) -> None:
         super().__init__(*names, **how)
@@ -52,10 +52,10 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose options ``--help`` lists by groups: the main ones, and with ``--help-all`` all."""
+    """Command with options in groups: ``--help`` lists the main ones, and ``--help-all`` all."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, those without a group last."""
+        """Write the options, with those without a group last."""
         brief = len(self.params) > _MAX_BRIEF and not ctx.meta.get(_ALL)
         listed: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
@@ -76,7 +76,7 @@ def _print_all(context: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any]:
-    """Give a command an option of a group.
+    """Return a decorator that adds an option with a group to a command.
 
     >>> command = click.command(cls=Command)(option("--how", group="Input")(lambda how: None))
     >>> command.main(["--how", "x" * 2000], standalone_mode=False)
@@ -87,7 +87,7 @@ def option(*names: str, group: str = "Options", **how: Any) -> Callable[..., Any
 
 
 def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
-    """Make a command with grouped options; without arguments it prints its help.
+    """Return a decorator for a command with grouped options, which prints its help without arguments.
 
     >>> made = command("one")(take("Input", "Columns", "Large data")(lambda **options: None))
     >>> made.main(["--help-all"], standalone_mode=False, prog_name="one")  # doctest: +ELLIPSIS
@@ -110,62 +110,54 @@ def command(name: str | None = None, **how: Any) -> Callable[..., Any]:
 _FLAG: dict[str, Any] = {"is_flag": True}
 _MANY: dict[str, Any] = {"multiple": True}
 _SHOWN: dict[str, Any] = {"show_default": True}
-OFF: dict[str, Any] = {"flag_value": False, "is_flag": True, "default": True}  # of a flag that turns something off
+OFF: dict[str, Any] = {"flag_value": False, "is_flag": True, "default": True}  # for flags that disable a feature
 _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
     "Input": {
         "--domain": ("Label type, such as real or 'categorical(classes=4)' (default: inferred).", {}),
         "--distance": ("Distance between labels; see 'allalike list domains'.", {}),
-        "--rule": ("Rule that aggregates a task's labels; see 'allalike list rules'.", {}),
+        "--rule": ("Rule that aggregates the labels of a task; see 'allalike list rules'.", {}),
         "--fields": ("Fields of records with their types, such as 'name:text, year:real'.", {}),
-        "--per-task": ("Make every task a problem of its own, with its own weights.", _FLAG),
+        "--per-task": ("Weight the workers separately for each task.", _FLAG),
         "--tool": ("Tool that exported the files (default: detected); see 'allalike list formats'.", {}),
         "--question": ("Question of an export to read.", {}),
         "--missing": ("Rows without a label: error or drop.", {"default": "error", **_SHOWN}),
-        "--na-values": ("Word for a missing label, instead of NA, null and the like.", _MANY),
+        "--na-values": ("Word for a missing label, instead of NA, null, ... (repeatable).", _MANY),
         "--abstain-label": ("Label that means 'no answer', such as --abstain-label=-1.", _MANY),
-        "--label-map": ("Meaning of spellings: a file with the columns from and to.", {}),
+        "--label-map": ("File that maps spellings of labels (columns from and to).", {}),
         "--encoding": ("Character encoding, such as latin-1 (default: detected).", {}),
-        "--decimal": ("Decimal mark: a point or a comma.", {"default": "."}),
+        "--decimal": ("Decimal mark: . or , (default: .).", {"default": "."}),
         "--table": ("Table of a database.", {}),
-        "--query": ("SELECT statement whose rows are read from a database.", {"type": click.UNPROCESSED}),
+        "--query": ("SELECT statement for a database.", {"type": click.UNPROCESSED}),
         "--force": ("Continue despite data warnings.", _FLAG),
     },
     "Columns": {
         "--worker": ("Column of the worker (default: inferred).", {}),
         "--task": ("Column of the task (default: inferred).", {}),
-        "--label": ("Column of the label; several, or 'Answer.*', give a result for each.", _MANY),
-        "--worker-from": ("Source of the worker, if each has a file: filename.", {}),
+        "--label": ("Column of the label; several, such as 'Answer.*', give a result each.", _MANY),
+        "--worker-from": ("Source of worker ids if each worker has a file: filename.", {}),
         "--wide": ("Matrix with one row per task ('tasks') or per worker ('workers').", {}),
-        "--duplicates": (
-            "Several labels by a worker for a task: first, last, error, add (rankings) or set (one answer)."
-            " [default: first; add]",
-            {},
-        ),
-        "--include": ("Columns of a matrix that are answers, such as 'Q*'.", _MANY),
-        "--exclude": ("Columns of a matrix that are not answers.", _MANY),
+        "--duplicates": ("Repeated answers: first (default), last, error, add (default for rankings) or set.", {}),
+        "--include": ("Columns of a matrix with answers, such as 'Q*'.", _MANY),
+        "--exclude": ("Columns of a matrix without answers.", _MANY),
         "--layout": ("Masks in a folder: tasks/workers or workers/tasks (default: inferred from names).", {}),
     },
     "Gold": {
-        "--gold": (
-            "Gold labels, as evidence and to measure errors: a file with task and label, column:NAME of FILES, or"
-            " export for those that a tool marks.",
-            {},
-        ),
-        "--gold-columns": ("Columns of the gold labels: task=...,label=... .", {}),
-        "--gold-map": ("Mapping of gold labels to answers: 0=no,1=yes, a file with from and to, or same.", {}),
+        "--gold": ("Gold labels: a file with task and label, column:NAME, or export (marked by the tool).", {}),
+        "--gold-columns": ("Columns of the gold file: task=...,label=... .", {}),
+        "--gold-map": ("Map from gold labels to answers: 0=no,1=yes, a file (from, to), or same.", {}),
     },
     "Method": {
         "--seed": ("Random seed for breaking ties.", {"type": int, "default": 0, **_SHOWN}),
-        "--ties": ("Ties: random (by the seed) or first.", {"default": "random", **_SHOWN}),
+        "--ties": ("Tie-breaking rule: random or first.", {"default": "random", **_SHOWN}),
     },
     "Format": {
         "--format": ("Format of the tables: csv or parquet.", {"default": "csv", **_SHOWN}),
     },
     "Tables": {
-        "--safe-csv": ("Put an apostrophe before texts that a spreadsheet takes for formulas.", _FLAG),
+        "--safe-csv": ("Prefix texts that look like formulas with an apostrophe.", _FLAG),
     },
     "Overwrite": {
-        "--overwrite": ("Replace files that allalike did not write. Inputs are never replaced.", _FLAG),
+        "--overwrite": ("Replace files that allalike did not write, except inputs.", _FLAG),
     },
     "Json": {
         "--json": ("Print the summary as JSON on standard output.", _FLAG),
@@ -175,16 +167,16 @@ _DECLARED: Mapping[str, Mapping[str, tuple[str, dict[str, Any]]]] = {
     },
     "Large data": {
         "--engine": ("Engine: memory, disk or spark (default: memory, and disk for large files).", {}),
-        "--memory": ("Memory of the disk engine, such as 2GB (default: half of the free).", {}),
-        "--work-dir": ("Folder of the disk engine's work folder (default: the system's).", {}),
-        "--spark-master": ("Address of Spark, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
+        "--memory": ("Memory of the disk engine, such as 2GB (default: half of free memory).", {}),
+        "--work-dir": ("Parent of the disk engine's work folder (default: system).", {}),
+        "--spark-master": ("Spark master, such as spark://host:7077 (default: spark-submit's, or local[*]).", {}),
     },
 }
 _NAMES = {"--json": ("--json", "as_json"), "--quiet": ("-q", "--quiet"), "--format": ("--format", "file_format")}
 
 
 def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command the options of groups, and perhaps FILES; *Output* is --json and --quiet.
+    """Return a decorator that adds the options of groups, and optionally FILES; *Output* is --json and --quiet.
 
     >>> made = click.command(cls=Command)(take("Large data", files=True)(lambda **options: None))
     >>> [parameter.name for parameter in made.params]
@@ -203,7 +195,7 @@ def take(*groups: str, files: bool = False) -> Callable[[Callable[..., Any]], Ca
 
 
 def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
-    """Return how files are to be read, except for labels in several columns."""
+    """Return a scan of files with the options for reading, except label columns."""
     from allalike.readers import READ_OPTIONS, scan
 
     choices = {name: options[name] for name in ("distance", "rule") if options[name] is not None}
@@ -215,17 +207,17 @@ def name_answers(files: tuple[str, ...], options: Mapping[str, Any]) -> Scan:
 
 
 def _name_record(fields: str, domain: str | None) -> Domain:
-    """Return the record that has these fields."""
+    """Return a record with these fields."""
     from allalike.domains import DOMAINS, Record
 
     kind = make(domain or Record.name, DOMAINS, "domain")
     if kind.name != Record.name:
-        raise OptionError(f"--fields names the fields of records, but --domain is {kind.name}. Leave one of them out.")
+        raise OptionError(f"--fields is for records, but --domain is {kind.name}. Leave out one of the two options.")
     return replace(kind, fields=fields)  # type: ignore[call-arg]
 
 
 def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Scan, dict[str, Any]]:
-    """Return answers, and the gold options; both are read here if every task is a problem of its own."""
+    """Return answers and gold options; read both if workers are weighted per task."""
     columns = read_roles(options["gold_columns"])
     named = {"gold_columns": columns or None, "gold_map": options["gold_map"]}
     if not options["per_task"]:
@@ -239,7 +231,7 @@ def open_answers(source: Scan, options: Mapping[str, Any]) -> tuple[Answers | Sc
 
 
 def name_engine(options: Mapping[str, Any]) -> Engine | None:
-    """Return the engine that the options name, if they do."""
+    """Return the engine named by the options, or None."""
     from allalike.engines import ENGINES
 
     chosen = {name: options[name] for name in _ENGINE_OF_OPTION if options[name] is not None}
@@ -249,12 +241,12 @@ def name_engine(options: Mapping[str, Any]) -> Engine | None:
     engine = make(name, ENGINES, "engine")
     for each in chosen:
         if _ENGINE_OF_OPTION[each] != engine.name:
-            raise OptionError(f"--{each} is for --engine {_ENGINE_OF_OPTION[each]}, not for {engine.name}.")
+            raise OptionError(f"--{each} needs --engine {_ENGINE_OF_OPTION[each]}, not {engine.name}. Leave one out.")
     return replace(engine, **chosen)  # type: ignore[type-var]
 
 
 def find_typed() -> tuple[str, ...]:
-    """Return the words that were typed behind the name of the program, without options of what is printed."""
+    """Return the typed words after the name of the program, without --json and --quiet."""
     typed = click.get_current_context().find_root().obj or ()
     return tuple(word for word in typed if word not in ("--json", "-q", "--quiet"))
 
@@ -266,19 +258,19 @@ def read_roles(columns: str | None) -> dict[str, str]:
     {'task': 'photo', 'label': 'what'}
     """
     pairs = {}
-    for part in re.split(r",(?=\s*\w+\s*=)", columns) if columns else ():  # names may have commas
+    for part in re.split(r",(?=\s*\w+\s*=)", columns) if columns else ():  # names may contain commas
         role, equals, name = part.partition("=")
         if not equals:
-            raise OptionError(f"--gold-columns is {columns!r}. Write it as task=...,label=... .")
+            raise OptionError(f"--gold-columns {columns!r} is not valid. Write it as task=...,label=... .")
         pairs[role.strip()] = name.strip()
     return pairs
 
 
-# Messages of the library as the command line prints them, with flags in place of options of Python.
+# Messages of the library, with flags instead of Python options.
 
 
 def write_flags(message: str) -> str:
-    """Name the options of a message of the library as flags.
+    """Replace Python options in a message by flags.
 
     >>> write_flags("Use domain='real(distance=absolute)', or leave per_task() out.")
     "Use --domain 'real(distance=absolute)', or leave --per-task out."
@@ -287,7 +279,7 @@ def write_flags(message: str) -> str:
 
 
 def list_notes(summary: Summary) -> list[str]:
-    """List what was inferred or excluded, with the flag that overrides it, and data warnings."""
+    """List inferred settings and exclusions, with the flags that override them, and data warnings."""
     notes = [*map(Remark, summary.remarks), *describe_warnings(summary)]
     return [*map(dress, describe_input(summary)), *(f"Note: {dress(each)}" for each in notes)]
 

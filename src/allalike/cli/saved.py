@@ -42,12 +42,12 @@ _EXAMPLES = "\b\n" + "\n".join(
     )
 )
 _N_ANSWERS, _N_PLANNED = 20, 10  # rows of a table
-_CELL_WIDTHS = (40, 30, 20, 16, 12, 8, 6)  # characters of an id or label; the first that fits
+_CELL_WIDTHS = (40, 30, 20, 16, 12, 8, 6)  # maximum lengths of an id or label; the first that fits is used
 _TITLES = {"effective_answers": "effective", "copy_group": "group", "if_left_out": "left out", "if_changed": "changed"}
 
 
 def _draw_table(table: pd.DataFrame, most: int) -> list[str]:
-    """Return the first rows of a table, with ids and labels as long as fit."""
+    """Return the first rows of a table, with ids and labels shortened to the width."""
     heads = tuple(_TITLES.get(str(name), str(name)) for name in table.columns)
     cells = table.head(most).itertuples(index=False, name=None)
     shown = [[_write(value) for value in row] for row in cells]
@@ -92,7 +92,7 @@ def _draw_explanation(found: TaskExplanation | WorkerExplanation) -> list[str]:
 
     lines = [line for sentence in found.sentences() for line in wrap(visible(sentence), WIDTH)]
     if isinstance(found, TaskExplanation):
-        table, title = found.answers, "Answers, and how far the label moves without each:"
+        table, title = found.answers, "Answers, and the shift of the label without each:"
         if "effective_answers" not in table or (table["effective_answers"] == 1).all():
             table = table.drop(columns=["effective_answers", "copy_group"], errors="ignore")
         if "moves" not in table:
@@ -108,24 +108,24 @@ def _draw_explanation(found: TaskExplanation | WorkerExplanation) -> list[str]:
 @click.argument("out")
 @option("--budget", type=float, default=10.0, help="Budget, in the unit of the prices.", show_default=True)
 @option("--price", type=float, help="Price of an answer, such as 0.05 (default: 1).")
-@option("--prices", help="CSV file with worker and price; 'anyone' is a new worker. Others cost --price.")
-@option("--batch", type=int, help="Number of answers to ask for now (default: the budget).")
+@option("--prices", help="CSV file with worker and price ('anyone': a new worker).")
+@option("--batch", type=int, help="Number of answers in this batch (default: the budget).")
 @option("--max-per-worker", type=int, help="Maximum number of answers per worker (default: twice an equal share).")
-@option("--min-gain", type=float, default=0.0, help="Minimum gain: errors saved per unit of money.", show_default=True)
+@option("--min-gain", type=float, default=0.0, help="Minimum gain in errors per unit of money.", show_default=True)
 @option("-o", "--output", group="Output", help="CSV file for the plan: task, worker, price, gain.")
 @take("Large data")
 @take("Tables", "Overwrite", "Output")
 def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **options: Any) -> None:
     """Plan the next answers: which worker for which task, and the expected gain.
 
-    OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and by the error
-    rate and price of the worker. No worker, and no copy group, answers a task twice. The expected error, before and
-    after, is estimated from the crowd.
+    OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and the error
+    rate and price of the worker. Each worker or copy group answers a task at most once. The expected error before and
+    after is estimated from the crowd.
     """
     from allalike.result.saving import names_input, table_output
     from allalike.update import load
 
-    if output is not None:  # before hours of work
+    if output is not None:  # before a long run
         inputs = (Path(output),) if names_input(out, output) else ()
         table_output(output, inputs=inputs, overwrite=options["overwrite"]).check([Path(output).name])
     with progress_and_notes({"quiet": quiet}, force=True):
@@ -143,7 +143,7 @@ def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **opt
 def _draw_plan(plan: AnswerPlan, path: Path | None, *, priced: bool) -> list[str]:
     sentences = repr(plan).splitlines()
     if plan.summary["price"] is None and not priced:
-        sentences.append("Each answer counts as 1 of the budget; --price 0.05 makes the budget money.")
+        sentences.append("Each answer costs 1. To set a price per answer, use --price 0.05.")
     lines = [line for sentence in sentences for line in fold(sentence, "  ")]
     lines += ["", *_draw_table(plan.table, _N_PLANNED)] if len(plan.table) else []
     more = len(plan.table) - _N_PLANNED
@@ -163,14 +163,14 @@ def update(out: str, files: tuple[str, ...], as_json: bool, quiet: bool, **optio
     OUT is an output folder of 'allalike discover'. FILES are read like the first answers: same columns, options and
     label type. The new result replaces the old one atomically.
 
-    Changes are changed labels, workers who became significantly better or worse, and new copy groups. changes.csv
-    contains all of them.
+    The list contains changed labels, workers who became significantly better or worse, and new copy groups.
+    changes.csv has the complete list.
     """
     from allalike.update import update as run
 
     if not files:
         example = shlex.join(["allalike", "update", out, "more.csv"])
-        raise OptionError(f"No answers to add to {out}. Name their files, for example: {example}")
+        raise OptionError(f"No files with answers to add to {out}. Name them, for example: {example}")
     files = spool_input(files, options)
     with progress_and_notes({**options, "quiet": quiet}):
         result = run(out, list(files), gold=options["gold"], engine=name_engine(options))

@@ -1,7 +1,7 @@
-"""JSON schemas of what `discover`, `update` and `jury` print with ``--json``, made from the structs that hold it.
+"""JSON schemas of the ``--json`` output of `discover`, `update` and `jury`, generated from their structs.
 
 The JSON names its schema, such as ``allalike/jury/2``. The number grows if a fact is renamed, removed or redefined. New
-facts do not change it, so readers must allow for facts that they do not know.
+facts do not change it, so programs must ignore unknown facts.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class SavedResult(Summary, kw_only=True):
-    """The summary of a result, and the files that were written."""
+    """Summary of a result, with the written files."""
 
     files: tuple[str, ...]
     inputs: tuple[str, ...] = ()
@@ -29,26 +29,26 @@ class SavedResult(Summary, kw_only=True):
 
 
 class SavedResults(Section):
-    """The summaries of several columns of labels, and why others have no result."""
+    """Summaries of several label columns, and reasons of failures."""
 
     results: dict[str, dict[str, Any]]  # each as SavedResult
     failed: dict[str, str]
 
 
 class UpdatedResult(Summary, kw_only=True):
-    """The summary of all answers, and what changed."""
+    """Summary of all answers, with the changes."""
 
     changes: Changes
 
 
 class SavedPanel(SavedResult, kw_only=True):
-    """The summary of a result, and the statistics of the panel."""
+    """Summary of a result, with the statistics of the panel."""
 
     panel: PanelSummary
 
 
 class Suggestion(Section):
-    """Options that answer a question, with a preview of the result and the complete command."""
+    """Options that resolve an error, with a preview of the result and the complete command."""
 
     options: dict[str, Any]
     title: str
@@ -58,7 +58,7 @@ class Suggestion(Section):
 
 
 class Failure(Section):
-    """What any command prints instead if its input or its call is wrong (exit code 2)."""
+    """Output of any command for an invalid input or call (exit code 2)."""
 
     message: str
     lines: tuple[str, ...]
@@ -74,17 +74,17 @@ SCHEMAS: Mapping[str, tuple[type[Section], ...]] = {
 
 
 def make_schema(command: str) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of what a command prints with ``--json``.
+    """Return the JSON Schema (draft 2020-12) of the ``--json`` output of a command.
 
     >>> make_schema("jury")["properties"]["schema"]
     {'const': 'allalike/jury/2'}
     >>> make_schema("jurry")
     Traceback (most recent call last):
-    allalike.errors.UnknownNameError: No command 'jurry' has a schema. Did you mean 'jury'? Those are: discover, ...
+    allalike.errors.UnknownNameError: No command 'jurry' has a schema. Did you mean 'jury'? Commands: discover, ...
     """
     if command not in SCHEMAS:
         close = did_you_mean(command, SCHEMAS)
-        raise UnknownNameError(f"No command {command!r} has a schema.{close} Those are: {', '.join(SCHEMAS)}.")
+        raise UnknownNameError(f"No command {command!r} has a schema.{close} Commands: {', '.join(SCHEMAS)}.")
     kinds = SCHEMAS[command]
     _, parts = msgspec.json.schema_components(kinds)
     for kind in kinds:

@@ -1,8 +1,8 @@
-"""The screen: what `allalike discover` prints about a result, in 80 columns and about 20 lines.
+"""Screen output of `allalike discover`: about 20 lines of 80 columns.
 
-First the labels, then the best and the worst workers, and the next steps as commands that can be copied. What needs no
-action is in the report and in the summary. Alpha and constant workers need another pass over the answers, and are left
-out if there are more than 5 million.
+It contains the labels, the best and the worst workers, and next steps as commands to copy. Facts that need no action
+are in the report and in the summary. Alpha and constant workers need another pass over the answers, which is skipped
+above 5 million.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     Flags = Sequence[Sequence[str]]
 
-_N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, and gold labels that intervals need
-_MAX_ID = 24  # characters of an id in a column; longer ones have a line of their own
+_N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, gold labels for intervals
+_MAX_ID = 24  # characters of an id in a column; longer ids get a separate line
 _MAX_ANSWERS = 5_000_000
-_UNCERTAIN = 0.8  # confidence below which another answer is proposed
+_UNCERTAIN = 0.8  # confidence below which further answers are suggested
 _BAR, _EIGHTHS = 8, "▏▎▍▌▋▊▉█"
 _UNITS = {"error_rate": "error rate", "rmse": "RMSE"}
 _OPENERS = {"darwin": "open", "win32": "start"}
@@ -101,7 +101,7 @@ def _describe_labels(result: Result, summary: Summary, *, look: bool) -> list[st
 
 
 def _expect_unweighted(result: Result) -> float | None:
-    """Return the expected accuracy of the unweighted labels, by the probability of each class."""
+    """Return the expected accuracy of the unweighted labels, from class probabilities."""
     run = result.run
     known = result.posteriors is not None and "confidence" in result.summary and not run.n_gold
     if not known or result.posteriors is None or run.n_tasks * run.encoding.n_labels > _MAX_ANSWERS:
@@ -111,7 +111,7 @@ def _expect_unweighted(result: Result) -> float | None:
 
 
 def _describe_tasks(result: Result, uncertain: Piece) -> list[str]:
-    """Name the least certain tasks with their confidences, if these are known."""
+    """List the least certain tasks with their confidences, if known."""
     confidence = uncertain.found["confidence"]
     if not len(confidence) or not np.isfinite(confidence).all() or result.run.domain.name == "bitmap":
         return []
@@ -120,11 +120,11 @@ def _describe_tasks(result: Result, uncertain: Piece) -> list[str]:
 
 
 def _describe_agreement(result: Result, *, look: bool) -> list[str]:
-    """Describe Krippendorff's alpha, for surveys that of each scale."""
+    """Describe Krippendorff's alpha, per scale for surveys."""
     if result.run.worker_task is not None or not (look or "agreement" in vars(result)):
         return []
     if result.run.domain.record is not None:
-        from allalike.reliability.agreement import measure_scales  # which needs pandas
+        from allalike.reliability.agreement import measure_scales  # needs pandas
 
         scales = measure_scales(result.run)
         known = {name: each for name, each in scales.items() if each.run.n_tasks > 1 and not math.isnan(each.alpha)}
@@ -137,7 +137,7 @@ def _describe_agreement(result: Result, *, look: bool) -> list[str]:
     return [f"Agreement: Krippendorff's alpha {agreement.alpha:.2f}{interval}."]
 
 
-# Workers: the best and the worst, with their error, the range of their rank, a bar for the weight, and flags.
+# Workers: the best and the worst, with error, rank range, a bar for the weight, and flags.
 
 
 def _list_workers(result: Result, flags: Flags) -> list[Line]:
@@ -162,7 +162,7 @@ def _list_workers(result: Result, flags: Flags) -> list[Line]:
 
 
 def _order_workers(result: Result) -> tuple[list[int], int]:
-    """Return the workers by weight and then by error, those with few answers last, and the number of the others."""
+    """Return the workers by weight and error, those with few answers last, and the number with enough answers."""
     from allalike.result.tables import find_few
 
     fit = result.weighing
@@ -172,7 +172,7 @@ def _order_workers(result: Result) -> tuple[list[int], int]:
 
 
 def _pick(result: Result) -> list[int]:
-    """Return the numbers of the best and the worst workers among those with enough answers."""
+    """Return the places of the best and the worst workers among those with enough answers."""
     order, known = _order_workers(result)
     order = order[:known] if known >= 2 * _N_WORKERS else order
     return [*order[:_N_WORKERS], *order[max(_N_WORKERS, len(order) - _N_WORKERS) :]]
@@ -211,7 +211,7 @@ def _write_error(error: float) -> str:
 
 
 def draw_bar(share: float, *, blocks: bool) -> str:
-    """Draw a share of 1 as a bar of blocks, or of number signs if the terminal has no blocks; only 0 has no bar.
+    """Draw a share as a bar of blocks, or of number signs without block characters; empty only for 0.
 
     >>> draw_bar(0.55, blocks=True), draw_bar(0.55, blocks=False), draw_bar(1e-6, blocks=True), draw_bar(0, blocks=True)
     ('████▍', '####', '▏', '')
@@ -239,7 +239,7 @@ def _has_blocks() -> bool:
 def _list_steps(
     result: Result, paths: Sequence[Path], typed: Sequence[str], flags: Flags, uncertain: Piece
 ) -> list[tuple[str, str]]:
-    """List commands that use gold labels, and those on the saved result."""
+    """List commands that use gold labels, or the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
     from allalike.result.saving import REPORT
@@ -263,7 +263,7 @@ def _list_steps(
 
 
 def _find_flagged(result: Result, flags: Flags) -> str | None:
-    """Return the worker to examine first: one who is clearly worse than the crowd, otherwise one to exclude."""
+    """Return the worker to examine first: one significantly worse than the crowd, otherwise one to exclude."""
     from allalike.result.quality import flag_workers
     from allalike.result.summaries import find_worse
 

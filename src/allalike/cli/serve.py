@@ -20,16 +20,16 @@ _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 @click.command
 @click.argument("source", required=False, metavar="[DIR|FILE]")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on (default: any free port).")
-@click.option("--open/--no-browser", "browse", default=None, help="Open a browser (default: where there is a desktop).")
+@click.option("--open/--no-browser", "browse", default=None, help="Open a browser (default: on a desktop).")
 @click.option("--max-size", default="200MB", help="Maximum size of all uploads.", show_default=True)
 def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> None:
     """Run allalike, or show a saved result, in the browser.
 
-    DIR is a folder that 'allalike discover' wrote: its report is shown, and written first if it is missing. FILE is a
-    file of answers to run on. Without either, drop a file on the page.
+    DIR is an output folder of 'allalike discover', whose report is shown (and written if it is missing). FILE is a
+    file of answers. Without either, upload a file on the page.
 
-    The page is for this computer only, and its address has a random token. Ctrl-C ends it, and removes uploaded files
-    and results of the page.
+    The page is available on this computer only, at an address with a random token. Ctrl-C stops it, and deletes
+    uploaded files and results of the page.
     """
     from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size
@@ -39,7 +39,7 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     if source is not None and "://" in source:
         shown = shlex.quote(hide_in_word(source))
         raise UnsupportedError(
-            f"{shown} is an address, and serve shows files and folders of this machine. Run: allalike discover {shown}"
+            f"serve cannot open the address {shown}, only local files and folders. Run: allalike discover {shown}"
             " -o out, and then: allalike serve out"
         )
     limit = parse_size(max_size, "--max-size")
@@ -51,9 +51,9 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
                 session.show(path)
             elif path is not None:
                 session.take(path)
-            echo(f"The page is at {server.address}\nIt is for this computer only. Press Ctrl-C to stop.")
+            echo(f"The page is at {server.address}\nIt is available on this computer only. Press Ctrl-C to stop.")
             seen = os.name == "nt" or sys.platform == "darwin" or any(map(os.environ.get, _DISPLAYS))
             if browse or (browse is None and seen and sys.stdout.isatty()):
                 webbrowser.open(server.address)
-            while not asked.wait(1):  # where a wait without limit hears no signal
+            while not asked.wait(1):  # an unlimited wait may block signals
                 pass

@@ -74,11 +74,6 @@ def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
     return tuple(check_number(value, f"each of {name}") for value in values)
 
 
-def have_one_value(pixels: Array) -> bool:
-    """Return whether all pixels have the same value or colour."""
-    return not len(pixels) or bool((pixels == pixels[0]).all())
-
-
 def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
     """Return the error that requests a definition of object pixels.
 
@@ -135,8 +130,9 @@ class _Layer:
 class Bitmap(Marks, Pairwise):
     """Masks, compared by their common pixels.
 
-    A label is a 2-D array or nested lists of numbers, run lengths as in COCO (``{"size": [height, width], "counts":
-    ...}``, also as JSON), or an image file. Masks of one task have one size; other tasks may have others.
+    A label is a 2-D array or nested lists of numbers, run lengths as in COCO
+    (``{"size": [height, width], "counts": ...}``, also as JSON), or an image file. Masks of one task have one size;
+    other tasks may have others.
 
     If all nonzero pixels have the same value, they belong to the object. If they have several values, as in grey-scale
     pictures and label maps, define the object by ``on``, ``threshold`` or ``values``. Run lengths need no such
@@ -244,7 +240,7 @@ class Bitmap(Marks, Pairwise):
             return np.all(on, axis=2) if pixels.ndim == 3 else on
         on = pixels != 0 if self.threshold is None else pixels >= self.threshold
         on = np.any(on, axis=2) if pixels.ndim == 3 else on
-        if self.threshold is None and not have_one_value(pixels[on]):
+        if self.threshold is None and (pixels[on] != pixels[on][:1]).any():  # several values or colours
             raise ask_value(self, read_picture(path) if path else pixels, path)
         return on
 
@@ -295,14 +291,14 @@ class Bitmap(Marks, Pairwise):
             if not one.fits(other):
                 raise _differ(one, other)
 
-    def count_marks(self, said: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
-        return {None: (overlap.common_area(said, truth), said.area, truth.area)}
+    def count_marks(self, answer: Mask, truth: Mask) -> dict[Any, tuple[int, int, int]]:
+        return {None: (overlap.common_area(answer, truth), answer.area, truth.area)}
 
-    def measure_marks(self, said: Mask, truth: Mask) -> dict[str, float]:
+    def measure_marks(self, answer: Mask, truth: Mask) -> dict[str, float]:
         from allalike.distances.matching import measure_surfaces
 
-        areas = (np.array([number]) for number in (said.area, truth.area, overlap.common_area(said, truth)))
-        return {"dice": 1 - float(overlap.dice(*areas)[0]), **measure_surfaces(said, truth)}
+        areas = (np.array([number]) for number in (answer.area, truth.area, overlap.common_area(answer, truth)))
+        return {"dice": 1 - float(overlap.dice(*areas)[0]), **measure_surfaces(answer, truth)}
 
     def _key(self, parsed: Any) -> object:
         if not parsed.bits.size:

@@ -145,10 +145,10 @@ class Marks(ABC):
         return self
 
     @abstractmethod
-    def count_marks(self, said: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
+    def count_marks(self, answer: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
         """Return, by tag, the sizes of the intersection, of the answer, and of the truth."""
 
-    def measure_marks(self, said: Any, truth: Any) -> dict[str, float]:
+    def measure_marks(self, answer: Any, truth: Any) -> dict[str, float]:
         """Return further measures of the quality of an answer by name; NaN if unknown."""
         return {}
 

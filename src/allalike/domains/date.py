@@ -4,8 +4,8 @@ Estimates of the date of a letter, a photograph or an event are usually a few da
 between the answers. Dates are therefore treated as numbers (`allalike.domains.real`), in days for dates and in seconds
 for times:
 
-        squared:   d = (x - y)^2    with the weighted mean: 1 and 3 January 2024 give 2 January
-        absolute:  d = |x - y|      with the weighted median, if some answers are far off, such as a wrong century
+    squared:   d = (x - y)^2    with the weighted mean: 1 and 3 January 2024 give 2 January
+    absolute:  d = |x - y|      with the weighted median, if some answers are far off, such as a wrong century
 
 Errors are in days or seconds, or in their squares. Estimates are rounded to whole days or milliseconds, and halves are
 rounded up. The module `allalike.domains.moments` describes the accepted forms and which of them are comparable.

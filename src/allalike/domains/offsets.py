@@ -2,12 +2,12 @@
 
 A grader may be two points below all others on every task. The model of such answers is
 
-        x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
+    x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
 
 Ridge regression, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, gives t_j = mean_i (x_ij - b_i) and a system of
 linear equations with one equation per worker:
 
-        sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
+    sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
 
 Both sides are sums over tasks, so conjugate gradients need one pass over the answers per round, on every engine. The
 solution is the estimate of a mixed model (Henderson 1950) whose offsets have variance noise / lambda. Lambda is
@@ -66,8 +66,15 @@ class Offsets:
 
         ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; they have one row per worker.
         """
-        offset, factor, centre = _find(add, n_workers, scale=self.scale)
-        return replace(self, offset=offset, factor=factor, centre=centre)
+        offset, factor, centre = np.zeros(n_workers), np.ones(n_workers), np.zeros(n_workers)
+        if not self.scale:
+            return replace(self, offset=_solve(add, offset, factor), factor=factor, centre=centre)
+        totals = add(_add_numbers)
+        centre = np.full(n_workers, totals["number"].sum() / totals["answers"].sum())
+        for _ in range(_FACTOR_ROUNDS):
+            offset = _solve(add, offset, factor, centre, rounds=1, steps=_STEPS)
+            factor = _find_factors(add(_compare, offset, factor, centre))
+        return replace(self, offset=_solve(add, offset, factor, centre), factor=factor, centre=centre)
 
     def remove(self, label: Floats, worker: Array) -> Floats:
         """Return numbers corrected for the offsets and factors of their workers."""
@@ -84,19 +91,6 @@ class Offsets:
         """Return each worker's offset and factor as columns of the worker table."""
         found = {"bias": self.offset, **({"scale": self.factor} if self.scale else {})}
         return found if len(self.offset) else {}
-
-
-def _find(add: Add, n: int, *, scale: bool) -> tuple[Floats, Floats, Floats]:
-    """Estimate the offsets and, if enabled, the factors of workers."""
-    offset, factor, centre = np.zeros(n), np.ones(n), np.zeros(n)
-    if not scale:
-        return _solve(add, offset, factor), factor, centre
-    totals = add(_add_numbers)
-    centre = np.full(n, totals["number"].sum() / totals["answers"].sum())
-    for _ in range(_FACTOR_ROUNDS):
-        offset = _solve(add, offset, factor, centre, rounds=1, steps=_STEPS)
-        factor = _find_factors(add(_compare, offset, factor, centre))
-    return _solve(add, offset, factor, centre), factor, centre
 
 
 def _solve(
@@ -119,21 +113,21 @@ def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats
     """Solve the equations by conjugate gradients; workers with infinite ridge or without peers have offset 0."""
     from scipy.sparse.linalg import LinearOperator, cg
 
-    told = np.isfinite(ridge) & (diagonal > 0)
-    if not told.any():
+    known = np.isfinite(ridge) & (diagonal > 0)
+    if not known.any():
         return np.zeros(len(right))
-    own, ones = np.where(told, ridge, 0.0), np.ones(len(right))
+    own, ones = np.where(known, ridge, 0.0), np.ones(len(right))
 
     def multiply(offset: Floats) -> Floats:
-        offset = np.where(told, offset.ravel(), 0.0)
-        return np.where(told, own * offset - add(_deviate, offset, ones)["deviation"], 0.0)
+        offset = np.where(known, offset.ravel(), 0.0)
+        return np.where(known, own * offset - add(_deviate, offset, ones)["deviation"], 0.0)
 
     shape = (len(right), len(right))
     divide = LinearOperator(
-        shape, matvec=lambda rest: np.where(told, rest.ravel() / np.maximum(own + diagonal, 1e-300), 0)
+        shape, matvec=lambda rest: np.where(known, rest.ravel() / np.maximum(own + diagonal, 1e-300), 0)
     )
     equations = LinearOperator(shape, matvec=multiply)
-    goal, first = (np.where(told, each, 0.0) for each in (right, start))
+    goal, first = (np.where(known, each, 0.0) for each in (right, start))
     found, _ = cg(equations, goal, first, rtol=_PRECISION, maxiter=steps, M=divide)
     return np.asarray(found)
 
@@ -205,15 +199,15 @@ def _find_factors(sums: dict[str, Floats]) -> Floats:
     spread = np.maximum(sums["others others"] - sums["others"] ** 2 / answers, 0.0)
     both = sums["both"] - sums["own"] * sums["others"] / answers
     own = np.maximum(sums["own own"] - sums["own"] ** 2 / answers, 0.0)
-    told = (sums["answers"] > 2) & (spread > 1e-12 * (own + spread))
-    safe = np.where(told, spread, 1.0)
-    usual = both[told].sum() / max(spread[told].sum(), 1e-300)
-    slope = np.where(told, both / safe, usual)
-    rest = np.maximum(own - both**2 / safe, 0.0)[told].sum()
-    noise = rest / max((answers - 2)[told].sum(), 1.0)
-    variance = np.where(told, noise / safe, np.inf)
-    excess = max(((slope - usual) ** 2 - noise / safe)[told].sum() / max(told.sum(), 1), 0.0)
-    kept = excess / np.maximum(excess + np.where(told, variance, 1.0), 1e-300)
+    known = (sums["answers"] > 2) & (spread > 1e-12 * (own + spread))
+    safe = np.where(known, spread, 1.0)
+    usual = both[known].sum() / max(spread[known].sum(), 1e-300)
+    slope = np.where(known, both / safe, usual)
+    rest = np.maximum(own - both**2 / safe, 0.0)[known].sum()
+    noise = rest / max((answers - 2)[known].sum(), 1.0)
+    variance = np.where(known, noise / safe, np.inf)
+    excess = max(((slope - usual) ** 2 - noise / safe)[known].sum() / max(known.sum(), 1), 0.0)
+    kept = excess / np.maximum(excess + np.where(known, variance, 1.0), 1e-300)
     ratio = (usual + kept * (slope - usual)) / usual if usual > 0 else np.ones(len(slope))
     ratio = np.clip(ratio, _LEAST_FACTOR, _LARGEST_FACTOR)
     return np.asarray(ratio / ratio.mean())

@@ -3,9 +3,9 @@
 A label is one of K levels, and x is its index from 0 to K - 1. An error of one level is smaller than an error of two,
 but there is nothing between two levels, so a mean of 3.4 stars is not a valid label:
 
-        linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
-        squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
-        hamming:  d = [x != y]                       ignores the order
+    linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
+    squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
+    hamming:  d = [x != y]                       ignores the order
 
 All distances are 0 if K = 1. Each can be written as a squared distance, so sums over the pairs of a task take linear
 time. (For `linear`, a level is a vector of x ones followed by zeros.) The mean distance between two random levels is (K
@@ -79,7 +79,7 @@ class Ordinal(Domain):
         ``linear``, the number of levels between two labels divided by the length of the scale; ``squared``, its square;
         or ``hamming``, which ignores the order.
     target
-        What is estimated: ``level``, one correct level (the weighted median), or ``mean``, the level nearest to the
+        Quantity to estimate: ``level``, one correct level (the weighted median), or ``mean``, the level nearest to the
         mean of opinions. Default: ``mean`` for panels (`allalike.jury`), ``level`` elsewhere.
     rule
         Aggregation rule: ``median``, ``mean`` (the nearest level) or ``plurality``, all weighted. Default: the rule of
@@ -130,7 +130,15 @@ class Ordinal(Domain):
     def _parse(self, value: Any) -> int:
         """Return the index of a label among the given levels, or a whole number if no levels are given."""
         if self.levels is None:
-            return _whole(value)
+            text = match_key(value)
+            try:
+                if isinstance(text, str) and not isinstance(value, bool):
+                    return int(text)
+            except ValueError:
+                pass
+            raise ValueError(
+                'it is not a whole number; list words in order, such as ordinal(levels=["poor", "fair", "good"])'
+            )
         keys = [match_key(level) for level in self.levels]
         if match_key(value) in keys:
             return keys.index(match_key(value))
@@ -174,7 +182,10 @@ class OrdinalEncoding(Encoding):
         given = self.domain.levels
         if given is None:
             return Values(arrow_of(np.arange(self.low, self.low + self.n_levels)))
-        return _values(list(given))
+        if all(isinstance(level, str) for level in given):
+            return Values(pa.array(given, pa.large_string()))
+        whole = all(isinstance(level, int) and not isinstance(level, bool) for level in given)
+        return Values(arrow_of(np.array(given, np.int64))) if whole else Values(list(given))
 
     @property
     def n_labels(self) -> int:
@@ -301,22 +312,3 @@ class OrdinalKernels(Kernels):
     def _within_one(self, block: Block, weights: Floats, label: Array) -> Floats:
         weight, total = block.answer_weights(weights)
         return np.asarray(np.minimum(weigh_levels(block, weight, label, 1) / total, 1.0))
-
-
-def _whole(value: Any) -> int:
-    """Convert any notation of a whole number."""
-    text = match_key(value)
-    try:
-        if isinstance(text, str) and not isinstance(value, bool):
-            return int(text)
-    except ValueError:
-        pass
-    raise ValueError('it is not a whole number; list words in order, such as ordinal(levels=["poor", "fair", "good"])')
-
-
-def _values(levels: list[Any]) -> Values:
-    """Convert levels to Arrow if they have one type."""
-    if all(isinstance(level, str) for level in levels):
-        return Values(pa.array(levels, pa.large_string()))
-    whole = all(isinstance(level, int) and not isinstance(level, bool) for level in levels)
-    return Values(arrow_of(np.array(levels, np.int64))) if whole else Values(levels)

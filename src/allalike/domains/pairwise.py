@@ -196,8 +196,7 @@ class PairwiseKernels(Kernels):
         return block[PairDistances].pair_sums(block, rows)
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        task = block.task
-        return self._distance_to(block, np.arange(len(block.label)), truth, task)
+        return self._distance_to(block, np.arange(len(block.label)), truth, block.task)
 
     def _distance_to(self, block: Block, answer: Array, truth: Array, place: Array) -> Floats:
         store = block[Stored].store

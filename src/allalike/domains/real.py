@@ -1,7 +1,7 @@
 """Numbers: labels whose differences are meaningful.
 
-        squared:   d = (x - y)^2    minimised by the weighted mean: for Gaussian errors
-        absolute:  d = |x - y|      minimised by the weighted median: for errors with outliers
+    squared:   d = (x - y)^2    minimised by the weighted mean: for Gaussian errors
+    absolute:  d = |x - y|      minimised by the weighted median: for errors with outliers
 
 It works for measurements, estimates and scores. It fails for numbers that are names, such as codes, and for periodic
 numbers, such as hours (`allalike.Circular`). A bias shared by all workers cannot be detected by comparing answers.

@@ -97,8 +97,8 @@ class Set(Marks, Pairwise):
         answer, place = jaccard.ranges(store.first[block.label], store.first[block.label + 1])
         return [name_elements(block, answer, store.codes[place], store.elements)]
 
-    def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
-        return {each: (each in said and each in truth, each in said, each in truth) for each in {*said, *truth}}
+    def count_marks(self, answer: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
+        return {each: (each in answer and each in truth, each in answer, each in truth) for each in {*answer, *truth}}
 
     def _present(self, parsed: Any, common: Any) -> list[Any]:
         return list(parsed)

@@ -1,8 +1,8 @@
 """Texts such as translations, transcripts and summaries; the estimated label is one of the answers.
 
-        gleu:    d = 1 - GLEU, based on shared n-grams of one to four tokens (Wu et al. 2016)
-        edit:    d = insertions, deletions and replacements / length of the longer text (Levenshtein 1966)
-        tokens:  d = 1 - tokens in both / tokens in either (Jaccard)
+    gleu:    d = 1 - GLEU, based on shared n-grams of one to four tokens (Wu et al. 2016)
+    edit:    d = insertions, deletions and replacements / length of the longer text (Levenshtein 1966)
+    tokens:  d = 1 - tokens in both / tokens in either (Jaccard)
 
 Texts cannot be averaged, so the estimated label is an answer: the medoid, which has the smallest weighted distance to
 all answers, or the answer by the best worker.

@@ -1,8 +1,8 @@
 """Vectors, and label types based on them: circular numbers and places on the Earth, whose codes are points in space.
 
-        squared:    d(x, y) = |x - y|^2            minimised by the weighted mean
-        cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
-        euclidean:  d(x, y) = |x - y|              minimised by the geometric median
+    squared:    d(x, y) = |x - y|^2            minimised by the weighted mean
+    cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
+    euclidean:  d(x, y) = |x - y|              minimised by the geometric median
 
 It works if all coordinates have the same unit, such as x and y in pixels. It fails if units differ, because the
 coordinate with the largest numbers dominates. Rescale coordinates first, or use the fields of a `allalike.Record`.
@@ -191,15 +191,8 @@ class VectorKernels(CentredKernels):
 
 def _parse(value: Any) -> Floats:
     """Parse a vector of finite numbers with finite squares."""
-    vector = _numbers(json_list(value) if isinstance(value, str) else value)
-    if not np.isfinite(vector).all():
-        raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
-    if np.abs(vector).max() > _LARGEST_NUMBER:
-        raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
-    return vector + 0.0  # converts -0.0 to 0.0
-
-
-def _numbers(value: Any) -> Floats:
+    if isinstance(value, str):
+        value = json_list(value)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "iuf":
         value = value.tolist()
     if not isinstance(value, np.ndarray):
@@ -209,12 +202,14 @@ def _numbers(value: Any) -> Floats:
     try:
         vector = np.array(value, np.float64)
     except OverflowError:
-        raise ValueError(
-            "it contains a number that is too large; rescale the labels, for example from mm to km"
-        ) from None
+        raise ValueError("it contains a number that is too large; rescale, for example from mm to km") from None
     if vector.ndim != 1 or not len(vector):
         raise ValueError("a vector must be a list of at least one number")
-    return vector
+    if not np.isfinite(vector).all():
+        raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
+    if np.abs(vector).max() > _LARGEST_NUMBER:
+        raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
+    return vector + 0.0  # converts -0.0 to 0.0
 
 
 # Circular numbers: directions, times of day, days of the year.
@@ -391,8 +386,7 @@ class PlaceEncoding(VectorEncoding):
         return Values((np.round(degrees, _DIGITS) + 0.0).tolist(), text=json.dumps)
 
     def describe(self) -> dict[str, Any]:
-        told = {name: value for name, value in super().describe().items() if name != "length"}
-        return {**told, "unit": "km"}
+        return {**self.domain.describe(), "unit": "km"}
 
 
 @dataclass(frozen=True, kw_only=True)

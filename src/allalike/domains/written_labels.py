@@ -61,10 +61,11 @@ class NumberForm:
     @cached_property
     def _pattern(self) -> str:
         """The regular expression of a number with sign and digit groups, in the syntax of Arrow."""
-        groups = rf"[0-9]{{1,3}}(?:{_class_of(self.thousands)}[0-9]{{3}})+|" if self.thousands else ""
+        groups = rf"[0-9]{{1,3}}(?:[{_marks_of(self.thousands)}][0-9]{{3}})+|" if self.thousands else ""
         fraction = rf"(?:{re.escape(self.decimal)}[0-9]*)?"
         digits = rf"(?:{groups}[0-9]+){fraction}|{re.escape(self.decimal)}[0-9]+"
-        unit = f"(?:{_escape(self.unit)})?{_BLANK}" if self.unit else ""
+        written = re.escape(self.unit).replace(r"\ ", " ")
+        unit = f"(?:{written})?{_BLANK}" if self.unit else ""
         bound = f"(?:{BOUND})?{_BLANK}" if self.bounds else ""
         head, tail = (unit, "") if self.before else ("", _BLANK + unit)
         return rf"^{_BLANK}{bound}({_SIGN}){head}({_SIGN})((?:{digits}){_EXPONENT}){tail}{_BLANK}$"
@@ -121,14 +122,6 @@ def check_form(value: Any, name: str) -> str:
 def _marks_of(thousands: str) -> str:
     """Return all characters equivalent to a thousands separator."""
     return {" ": " \u00a0\u2009\u202f", "'": "'\u2019"}.get(thousands, thousands)
-
-
-def _class_of(thousands: str) -> str:
-    return f"[{_marks_of(thousands)}]"
-
-
-def _escape(unit: str) -> str:
-    return re.escape(unit).replace(r"\ ", " ")
 
 
 # Forms of dates other than ISO 8601.
@@ -195,12 +188,15 @@ def read_date(text: str, form: str) -> str:
     """
     found = _pattern_of(form).fullmatch(text.strip())
     parts = found.groupdict() if found else {}
-    month = _number_of(parts["name"]) if parts.get("name") else int(parts.get("month") or 0)
+    month = int(parts.get("month") or 0)
+    if name := (parts.get("name") or "").casefold():
+        month = next((number for number, each in enumerate(_MONTHS, 1) if each.casefold().startswith(name)), 0)
     if found is None or not month:
         return text
     time = parts["time"] or ""
     clock = f"T{time.rjust(len(time) + (time.find(':') == 1), '0')}" if time else ""
-    return f"{_whole_year(parts['year'])}-{month:02d}-{int(parts['day']):02d}{clock}"
+    year, century = parts["year"], "" if len(parts["year"]) == 4 else 19 if int(parts["year"]) >= _LAST_CENTURY else 20
+    return f"{century}{year}-{month:02d}-{int(parts['day']):02d}{clock}"
 
 
 def write_date(text: str, form: str) -> str:
@@ -216,18 +212,7 @@ def write_date(text: str, form: str) -> str:
     return _TOKEN.sub(lambda token: tokens[token[0]], form) + (f" {time}" if time else "")
 
 
-def _whole_year(digits: str) -> str:
-    if len(digits) == 4:
-        return digits
-    return f"{19 if int(digits) >= _LAST_CENTURY else 20}{digits}"
-
-
 @cache
 def _pattern_of(form: str) -> re.Pattern[str]:
     pieces = zip([*map(re.escape, _TOKEN.split(form))], [*_TOKEN.findall(form), ""], strict=True)
     return re.compile("".join(piece + _GROUPS.get(token, "") for piece, token in pieces) + _TIME)
-
-
-def _number_of(name: str) -> int:
-    """Return the number of a month given its name or a prefix of it; 0 if unknown."""
-    return next((place for place, month in enumerate(_MONTHS, 1) if month.casefold().startswith(name.casefold())), 0)

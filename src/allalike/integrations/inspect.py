@@ -1,11 +1,11 @@
-"""A panel of graders for Inspect, each of whom counts as much as she deserves.
+"""Inspect scorer that weights a panel of graders by estimated accuracy.
 
-Inspect (`inspect_ai`, which need not be there for anything else) finds these by an entry point: the scorer
-``allalike/panel``, the metric ``allalike/weighed`` and the reducer ``allalike/vote``.
+Inspect (`inspect_ai`, an optional dependency) loads these by entry points: the scorer ``allalike/panel``, the metric
+``allalike/weighed`` and the reducer ``allalike/vote``.
 
-A scorer sees one sample, and nobody can be weighed by one sample. So the scorer takes a plain vote and keeps every
-verdict in the log; the metric, which sees all samples at the end, weighs the graders and decides again.
-`allalike.jury` reads the same verdicts from the log, and says which grader is needed.
+A scorer sees one sample, which is not enough to estimate weights. So the scorer takes a majority vote and saves all
+verdicts in the log. The metric sees all samples at the end, weights the graders and decides again. `allalike.jury`
+reads the same verdicts from the log, and evaluates the panel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai.scorer import (
-    SampleScore,  # not for hints alone: Inspect looks at those of a metric
+    SampleScore,  # at run time, because Inspect evaluates the annotations of a metric
     Score,
     accuracy,
     metric,
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 __all__ = ["panel", "vote", "weighed"]
 
-_PANEL = "panel"  # where Inspect, too, keeps the votes of several graders
+_PANEL = "panel"  # key of the votes in the metadata
 
 
 def _vote(judges: Sequence[str] | None = None) -> ScoreReducer:
-    """Take the most frequent value, by the order of the judges among equals, and keep what each of them said.
+    """Return a reducer that takes the majority vote (the first judge breaks ties), and keeps all verdicts.
 
-    Of panels, such as those of several epochs, it takes the mean of the values, and keeps all verdicts.
+    Panels, such as those of several epochs, are reduced to the mean of their values.
     """
 
     def reduce(scores: list[Score]) -> Score:
@@ -70,29 +70,29 @@ def _is_missing(value: Any) -> bool:
 
 
 def _weighed() -> Metric:
-    """Weigh the graders by all samples, and return the mean of what they decide, and the weight of each.
+    """Return a metric with the mean of the weighted verdicts, and the weight of each grader, from all samples.
 
-    If they cannot be weighed, a warning says why, and the mean is that of the plain votes.
+    If weights cannot be estimated, it warns, and returns the mean of the majority votes.
     """
 
     def measure(scores: list[SampleScore]) -> Any:
-        if not scores:  # Inspect asks before the first sample which numbers there will be
+        if not scores:  # Inspect calls it before the first sample to list the values
             return {"weighed": math.nan}
         rows = list(_list_rows(scores))
         try:
             if len({judge for judge, _, _ in rows}) > 1:
                 return _weigh(rows)
-            why = "no score has the votes of several graders"
+            why = "no score has votes by several graders."
         except AllalikeError as error:
             why = str(error)
-        warnings.warn(f"The panel is not weighed: {why}", DataWarning, stacklevel=2)
+        warnings.warn(f"The panel is not weighted: {why}", DataWarning, stacklevel=2)
         return {"weighed": _mean(score.score.value for score in scores)}
 
     return measure
 
 
 def _list_rows(scores: Iterable[SampleScore]) -> Iterable[Row]:
-    """List judge, task and verdict; every epoch of a sample is a task of its own."""
+    """List judge, task and verdict; each epoch of a sample is a separate task."""
     for place, score in enumerate(scores):
         panel = (score.score.metadata or {}).get(_PANEL) or {}
         for epoch, each in enumerate(panel.get("samples", [panel]), start=1):
@@ -106,7 +106,7 @@ def _list_rows(scores: Iterable[SampleScore]) -> Iterable[Row]:
 def _weigh(rows: list[Row]) -> dict[str, float]:
     numbers = {said for _, _, said in rows if not isinstance(said, str)}
     domain = "real" if len(numbers) > 2 else "categorical"
-    with warnings.catch_warnings():  # about columns of files, and about the few samples of a run that goes on
+    with warnings.catch_warnings():  # about few samples during a run
         warnings.simplefilter("ignore", DataWarning)
         result = discover(rows, domain=domain)
     weights = zip(result.workers["worker"], result.workers["weight"], strict=True)
@@ -118,24 +118,24 @@ def _mean(values: Iterable[Any]) -> float:
 
 
 def _panel(model: list[str | Model] | None = None, **grading: Any) -> Scorer:
-    """Let several models grade each answer, and weigh them by all samples."""
-    names = None if model is None else _tell_apart([str(each) for each in model])
+    """Return a scorer that grades answers by several models, weighted by all samples."""
+    names = None if model is None else _make_unique([str(each) for each in model])
     judges: Any = model
     return model_graded_qa(model=judges, reducer=vote(names), **grading)
 
 
-def _tell_apart(names: Sequence[str]) -> list[str]:
-    """Number the further graders of one model, such as those at another temperature, lest they be taken for one.
+def _make_unique(names: Sequence[str]) -> list[str]:
+    """Number further graders of the same model, such as at another temperature.
 
-    >>> _tell_apart(["a/b", "c/d", "a/b"])
+    >>> _make_unique(["a/b", "c/d", "a/b"])
     ['a/b', 'c/d', 'a/b #2']
     """
     seen: Counter[str] = Counter()
-    told = []
+    unique = []
     for name in names:
         seen[name] += 1
-        told.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
-    return told
+        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return unique
 
 
 for _made, _name in ((_vote, "vote"), (_weighed, "weighed"), (_panel, "panel")):

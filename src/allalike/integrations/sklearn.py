@@ -1,20 +1,19 @@
-"""A classifier that learns from a crowd: scikit-learn's interface, around any of its classifiers.
+"""A scikit-learn classifier that learns from the answers of a crowd.
 
-The answers of workers to the samples are weighed by `allalike.discover`. The classifier learns the most probable class
-of each sample, with the probability as the sample's weight. So it learns little from what nobody knows, and much from
-what is sure.
+`allalike.discover` weights the workers' answers to the samples. The classifier learns the most probable class of each
+sample, with its probability as sample weight.
 
-A classifier is one more worker, who has seen the features instead of the sample. With ``cv`` she joins the crowd. What
-she says of a sample when she has learned from other samples only is first an answer like all others, so that it is
-found out how good she is beside them. Then her probabilities r take the place of that answer:
+With ``cv``, the classifier also joins the crowd as a worker who sees features instead of samples. Its cross-validated
+predictions are first added as answers, to estimate its accuracy among the workers. Then its probabilities r replace
+these answers:
 
     p(c) ~ q(c) (r(c) / m(c))^t,
 
-where q are the probabilities without her, and m is how frequent the classes are. How far she is trusted, t, makes her
-alone foresee best what the crowd finds with her among the workers: 0 if she is of no use, 1 if she is as sure as she
-should be, and less if she is too sure. It works where features tell something of the class, and pays most where samples
-have few answers. It fails where workers and the classifier are misled by the same features, for it takes their errors
-to be independent.
+where q are the probabilities without the classifier, m are the class frequencies, and t is its trust. t maximises the
+likelihood of the crowd's probabilities (including the classifier's answers) under the classifier alone. It is 0 for a
+useless classifier, 1 for a calibrated one, and below 1 for an overconfident one. This works if features predict the
+class, most of all with few answers per sample. It fails if workers and the classifier are misled by the same features,
+because their errors are assumed independent.
 
 Needs the extra ``sklearn``.
 """
@@ -52,34 +51,34 @@ if TYPE_CHECKING:
 
 __all__ = ["CrowdClassifier"]
 
-_LEAST = 1e-9  # no class is impossible
-_MOST_TRUST = 3.0  # a classifier who is far too unsure is not made surer than that
+_LEAST = 1e-9  # minimum probability of a class
+_MOST_TRUST = 3.0  # upper bound for underconfident classifiers
 
 
-def _can_tell_probabilities(model: CrowdClassifier) -> bool:
-    """Tell whether the classifier inside does, before and after it has learned."""
+def _has_probabilities(model: CrowdClassifier) -> bool:
+    """Return whether the inner classifier predicts probabilities, before and after fitting."""
     return hasattr(getattr(model, "estimator_", model._inner()), "predict_proba")
 
 
 class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that learns from the answers of many workers, of whom nobody knows how good they are.
+    """A classifier that learns from the answers of workers of unknown accuracy.
 
     Attributes
     ----------
     classes_
-        The labels that occur in the answers, in order.
+        Classes in the answers, sorted.
     estimator_
-        The classifier that has learned.
+        The fitted classifier.
     posteriors_
         Class probabilities, one row per sample; NaN for samples without answers, unless the classifier joined.
     truth_
-        The most probable class of each sample that has one.
+        Most probable class per sample with answers.
     worker_weights_
-        Weights of the workers, in the order of the columns of ``y`` (or of ids); of one column it is 1.
+        Weights of the workers, in the order of the columns of ``y``; 1 if there is one column.
     trust_
-        With ``cv``, how far the classifier was trusted as a worker: t above.
+        With ``cv``, the trust t in the classifier as a worker.
     result_
-        Result of `allalike.discover`. None if ``y`` has one column only.
+        Result of `allalike.discover`; None if ``y`` has one column.
 
     >>> from sklearn.datasets import load_iris
     >>> X, known = load_iris(return_X_y=True)
@@ -98,7 +97,7 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Find the truths of samples in the answers of workers, and learn from them."""
+        """Estimate the class of each sample from the answers of workers, and fit the classifier to it."""
         (X,) = indexable(X)  # noqa: N806
         validate_data(self, X, skip_check_array=True)
         self.classes_, codes = _read_answers(y)
@@ -119,13 +118,13 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         return self
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """Return the class of each sample."""
+        """Return the predicted class of each sample."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    @available_if(_can_tell_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        """Return how probable each class is, in the order of ``classes_``."""
+        """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
         return self._spread(self.estimator_.predict_proba(X), self.estimator_.classes_)
 
@@ -139,26 +138,26 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _discover(self, codes: Codes) -> Any:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # `result_.notes` has them all
+            warnings.simplefilter("ignore", DataWarning)  # listed in `result_.notes`
             said = np.ma.masked_array(codes, codes == SILENT)  # type: ignore[no-untyped-call]
             return discover(said, wide="tasks", domain="categorical", method=self.method)
 
     def _list_known(self, known: Floats) -> tuple[Codes, Any, dict[str, Floats]]:
-        """Return the samples with a label, these labels, and their confidences if the classifier takes weights."""
+        """Return the samples with a label, the labels, and confidences if the classifier supports weights."""
         samples = np.flatnonzero(~np.isnan(known).any(axis=1))
-        name, last = getattr(self._inner(), "steps", [("", self._inner())])[-1]  # which a pipeline has
+        name, last = getattr(self._inner(), "steps", [("", self._inner())])[-1]  # of a pipeline
         argument = f"{name}__sample_weight" if name else "sample_weight"
         sure = {argument: known[samples].max(axis=1)} if has_fit_parameter(last, "sample_weight") else {}
         return samples, self.classes_[known[samples].argmax(axis=1)], sure
 
     def _spread(self, probabilities: Floats, classes: Any) -> Floats:
-        """Return probabilities with a column for each class, also for those that the classifier never saw."""
+        """Return probabilities with a column per class, including classes that the classifier never saw."""
         spread = np.zeros((len(probabilities), len(self.classes_)))
         spread[:, np.searchsorted(self.classes_, classes)] = probabilities
         return spread
 
     def _join(self, X: Any, known: Floats, codes: Codes) -> tuple[Floats, float]:  # noqa: N803
-        """Return the probabilities with the classifier among the workers, and how far she is trusted."""
+        """Return the probabilities with the classifier as a worker, and its trust."""
         samples, truth, weights = self._list_known(known)
         seen, guess = _safe_indexing(X, samples), np.empty_like(known)
         said = cross_val_predict(self._inner(), seen, truth, cv=self.cv, method="predict_proba", params=weights)
@@ -171,7 +170,7 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
 
 def _read_answers(y: Any) -> tuple[Any, Codes]:
-    """Return the classes, and which of them each worker said of each sample, -1 where none."""
+    """Return the classes, and class codes by sample and worker, -1 if missing."""
     matrix = np.asarray(y)
     if matrix.ndim == 2:
         assert_all_finite(matrix, allow_nan=True, input_name="y")
@@ -185,19 +184,19 @@ def _read_answers(y: Any) -> tuple[Any, Codes]:
         there = np.ones(matrix.shape, np.bool_)
     listed = matrix[there].tolist()
     if not listed:
-        raise InputError("There are no answers: all cells are empty, NaN or -1.")
+        raise InputError("y has no answers: all cells are empty, NaN or -1.")
     if len({isinstance(each, str) for each in listed}) > 1:
-        raise InputError("Some answers are texts, and some are not. Give one row per sample and one column per worker.")
+        raise InputError("y mixes texts and other types. Pass a row per sample and a column per worker of one type.")
     said = np.array(listed)
     if said.dtype.kind == "f" and not there.all() and (said == np.floor(said)).all():
-        said = said.astype(np.int64)  # of which empty cells have made floats
+        said = said.astype(np.int64)  # integers converted to floats by empty cells
     codes = np.full(matrix.shape, SILENT)
     classes, codes[there] = np.unique(said, return_inverse=True)
     return classes, codes
 
 
 def _find_posteriors(result: Any, shape: tuple[int, ...]) -> Floats:
-    """Return how probable each class is; where the method does not say so, the truth is sure."""
+    """Return class probabilities; 1 for the label if the method estimates no probabilities."""
     known = np.full(shape, np.nan)
     if result.posteriors is None:
         known[result.truth["task"]] = np.eye(shape[1])[result.truth["label"]]
@@ -209,9 +208,9 @@ def _find_posteriors(result: Any, shape: tuple[int, ...]) -> Floats:
 
 
 def _combine(known: Floats, guess: Floats, joined: Floats) -> tuple[Floats, float]:
-    """Multiply what the crowd and the classifier say, and return also how far she is trusted.
+    """Multiply the probabilities of the crowd and the classifier; also return the trust in the classifier.
 
-    ``known`` is what the crowd says without her, and ``joined`` what it says with her answers among all others.
+    ``known`` are the crowd's probabilities without the classifier, and ``joined`` those with its answers.
 
     >>> crowd = np.array([[0.9, 0.1], [0.1, 0.9], [0.5, 0.5]])
     >>> both, trust = _combine(crowd, np.array([[0.8, 0.2], [0.2, 0.8], [0.8, 0.2]]), crowd)

@@ -1,4 +1,4 @@
-"""Methods: estimators of worker weights and labels. A new one needs a file, an import, and a line in the registry."""
+"""Methods that estimate worker weights and labels. A new method needs a file, an import and a line in the registry."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Method: an estimator of worker weights and labels."""
+"""Base classes of methods, which estimate worker weights and labels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Method(Options, ABC):
-    """A method: an estimator of worker weights and labels, with its options as fields.
+    """An estimator of worker weights and labels; its fields are its options.
 
-    `summary` is one line for lists, and `needs` the label types that it accepts.
+    `summary` is a one-line description for lists, and `needs` describes the label types that the method accepts.
     """
 
     name: ClassVar[str]
@@ -28,7 +28,7 @@ class Method(Options, ABC):
     needs: ClassVar[str] = "labels that have a distance"
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Return whether the method accepts such labels."""
+        """Return whether the method accepts this label type."""
         return True
 
     @abstractmethod
@@ -36,33 +36,33 @@ class Method(Options, ABC):
         """Estimate the weights of the workers of a run."""
 
     def describe(self) -> dict[str, Any]:
-        """Return the name of this method and its options, for a summary."""
+        """Return the name and the options of this method, for the summary."""
         options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"name": self.name, "options": options}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScreeningMethod(Method):
-    """A method that screens the workers for copies first, and learns from gold labels and worker histories."""
+    """A method that screens workers for copies, and learns from gold labels and worker histories."""
 
     @abstractmethod
     def without_screening(self) -> Method:
-        """Return the method without screening: every worker counts, and independently."""
+        """Return the method without screening: all workers count, and count as independent."""
 
     @abstractmethod
     def without_gold(self) -> Method:
-        """Return the method without gold labels, which can then measure its accuracy."""
+        """Return the method without gold labels, so that gold labels can measure its accuracy."""
 
     @abstractmethod
     def fit_without_gold(self, run: Run) -> Fit:
-        """Fit as if there were no gold labels."""
+        """Estimate the weights without gold labels."""
 
 
 def without_gold(method: Method) -> Method:
-    """Return the method without gold labels; most methods do not use any."""
+    """Return the method without gold labels; most methods never use them."""
     return method.without_gold() if isinstance(method, ScreeningMethod) else method
 
 
 def limit_reached(method: Method, fit: Fit) -> ConvergenceWarning | None:
-    """Return a warning if the rounds stopped at their limit."""
+    """Return a warning if the rounds stopped at their limit, and None otherwise."""
     return ConvergenceWarning(f"{method.name} {fit.limit_note}.") if fit.limit_note else None

@@ -1,23 +1,23 @@
-"""BWA: Bayesian weighted averages of votes, in which a worker's weight is their precision.
+"""BWA: Bayesian weighted averages of votes, in which a worker's weight is a precision.
 
-Li et al. (2019). Whether worker i said c about task j is a number y_ijc, 0 or 1, drawn around the true value z_jc with
-the worker's precision; z_jc is drawn around the mean of its class, and precisions from a Gamma distribution. Class by
-class, from the shares of the votes as first z, with N_i answers of i, N in all and k classes,
+In Li et al. (2019), an indicator y_ijc (0 or 1) shows whether worker i answered c to task j. It is normally distributed
+around a true value z_jc with the worker's precision; z_jc is normally distributed around the mean of its class.
+Precisions have a Gamma prior. Let worker i have N_i answers, all workers N answers, and let there be k classes.
+Starting with the shares of the votes as z, BWA alternates for each class between
 
     b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)
     mu_c = mean of z_jc over all tasks,
     v_ic = (a + N_i) / (b_c + sum_j (z_jc - y_ijc)^2),
     z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
 
-in turn. It takes a few rounds and one number per worker and class, and no worker counts against their own answers. It
-works on large sets with many answers per task, for which it was made. It fails where workers are wrong more often than
-right, or confuse classes systematically.
+It needs few rounds, and one number per worker and class. It was designed for, and works on, large data with many
+answers per task. It fails if workers err in more than half of their answers, because weights are never negative, or if
+they confuse classes systematically.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -25,29 +25,29 @@ import numpy as np
 from allalike._core.options import number, whole
 from allalike.methods.dawid_skene import ClassMethod, check_memory
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.ballots import sum_tasks, take_most_probable
+from allalike.methods.steps.ballots import PosteriorModel, sum_tasks
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_LEAST_VARIANCE = 1e-12  # of a worker who is never wrong in a crowd without doubt
+_LEAST_VARIANCE = 1e-12  # for workers without errors in a unanimous crowd
 
 
 @dataclass(frozen=True, kw_only=True)
 class BWA(ClassMethod):
     """Bayesian weighted averages of votes, class by class.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the averages z, made to sum to 1, and
-    the confidence is that of the label.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the averages z, normalised to sum
+    to 1, and the confidence of a label is its normalised average.
 
     Parameters
     ----------
     a_v
-        The a above: number of pseudo-answers of each worker, as uncertain as the votes.
+        Number of pseudo-answers per worker, a in the formulas; they are as uncertain as the votes.
     lambda_
-        Weight of the mean of a class relative to an answer.
+        Weight of the mean of a class relative to one answer.
     max_iter, tol
         Maximum number of rounds, and relative change of variances and means at which they end.
 
@@ -60,7 +60,7 @@ class BWA(ClassMethod):
     """
 
     name: ClassVar[str] = "BWA"
-    summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is the precision, class by class"
+    summary: ClassVar[str] = "Bayesian weighted averages of votes: the weight is a precision, class by class"
     a_v: float = number(15.0, least=0.001)
     lambda_: float = number(1.0, least=0)
     max_iter: int = whole(500, least=1)
@@ -70,73 +70,61 @@ class BWA(ClassMethod):
         """Compute averages and precisions, round by round."""
         k, n, peers = run.encoding.n_labels, len(run.workers), Peers(run)
         check_memory(self.name, run, k)
-        # equal precisions and no prior: the first averages are the shares of the votes
+        # With equal precisions and no prior, the first averages are the shares of the votes.
         start = np.concatenate([np.ones((n, k)), np.zeros((n, k))], axis=1)
-        first = run.sum(partial(_measure, k=k, prior=0.0), start)
+        first, model = run.sum(_Averages(k, 0.0).measure, start), _Averages(k, self.lambda_)
         tasks, answers = first["tasks"].sum(), first["answers"][:, None]
         # b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N
         doubt = first["doubt"].sum(axis=0) / answers.sum()
         beside = self.a_v * 4 * (1 - 1 / k) * doubt
 
         def step(state: Floats) -> tuple[Floats, Floats]:
-            sums = first if state is start else run.sum(partial(_measure, k=k, prior=self.lambda_), state)
+            sums = first if state is start else run.sum(model.measure, state)
             mean = np.broadcast_to(sums["shares"].sum(axis=0) / tasks, (n, k))  # mu_c
             variance = (beside + sums["squares"]) / (self.a_v + answers)  # 1 / v_ic
             return np.concatenate([variance, mean], axis=1), 1.0 - sums["right"] / first["answers"]
 
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return self.fit_errors(
-            peers,
-            rounds.fault,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(_decide, k=k, prior=self.lambda_, ties=run.ties),
-            parameters=(rounds.state,),
-            probabilities=partial(_probabilities, k=k, prior=self.lambda_),
-        )
+        return self.fit_errors(peers, rounds, model, rounds.state)
 
 
-def _average(block: Block, state: Floats, *, k: int, prior: float) -> Floats:
-    """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with a row per task."""
-    precision = 1.0 / np.maximum(state[:, :k], _LEAST_VARIANCE)
-    mean = prior * state[:1, k:]
-    table = np.empty((block.n_tasks, k))
-    for c in range(k):
-        of_answer = precision[:, c].take(block.worker)
-        said = block.per_task(np.where(block.label == c, of_answer, 0.0))
-        table[:, c] = (mean[:, c] + said) / (prior + block.per_task(of_answer))
-    return table
+@dataclass(frozen=True)
+class _Averages(PosteriorModel):
+    """Averages z for k classes, with the weight of the mean of a class; a state contains 1 / v_ic and mu_c."""
 
+    k: int
+    prior: float
 
-def _measure(block: Block, state: Floats, *, k: int, prior: float) -> dict[str, Floats]:
-    """Add up squared distances to the averages, per worker and class, and what belongs to tasks."""
-    table = _average(block, state, k=k, prior=prior)
-    likely = _shares(table)[block.task, block.label]
-    residuals = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(k)]
-    return {
-        "squares": np.stack([block.per_worker(squares) for squares in residuals], axis=1),
-        "right": block.per_worker(likely),
-        "answers": block.per_worker(np.ones(len(block.label))),
-        "shares": sum_tasks(block, table),
-        "doubt": sum_tasks(block, block.sizes[:, None] * table * (1 - table)),
-        "tasks": sum_tasks(block, np.ones(block.n_tasks)),
-    }
+    def average(self, block: Block, state: Floats) -> Floats:
+        """Return z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic), with one row per task."""
+        precision = 1.0 / np.maximum(state[:, : self.k], _LEAST_VARIANCE)
+        mean = self.prior * state[:1, self.k :]
+        table = np.empty((block.n_tasks, self.k))
+        for c in range(self.k):
+            of_answer = precision[:, c].take(block.worker)
+            votes = block.per_task(np.where(block.label == c, of_answer, 0.0))
+            table[:, c] = (mean[:, c] + votes) / (self.prior + block.per_task(of_answer))
+        return table
+
+    def measure(self, block: Block, state: Floats) -> dict[str, Floats]:
+        """Add up squared distances to the averages by worker and class, and sums over tasks."""
+        table = self.average(block, state)
+        likely = _shares(table)[block.task, block.label]
+        residuals = [np.square(block.to_answers(table[:, c]) - (block.label == c)) for c in range(self.k)]
+        return {
+            "squares": np.stack([block.per_worker(squares) for squares in residuals], axis=1),
+            "right": block.per_worker(likely),
+            "answers": block.per_worker(np.ones(len(block.label))),
+            "shares": sum_tasks(block, table),
+            "doubt": sum_tasks(block, block.sizes[:, None] * table * (1 - table)),
+            "tasks": sum_tasks(block, np.ones(block.n_tasks)),
+        }
+
+    def find_posterior(self, block: Block, *parameters: Floats) -> Floats:
+        """Return normalised averages, with one row per task and one column per class."""
+        return _shares(self.average(block, *parameters))
 
 
 def _shares(table: Floats) -> Floats:
     shares: Floats = table / table.sum(axis=1, keepdims=True)
     return shares
-
-
-def _decide(
-    block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float, ties: Ties
-) -> dict[str, Array]:
-    """Take the class with the largest average."""
-    return take_most_probable(block, _shares(_average(block, state, k=k, prior=prior)), ties)
-
-
-def _probabilities(
-    block: Block, weights: Floats, faults: Floats, state: Floats, *, k: int, prior: float
-) -> dict[str, Array]:
-    """Return the averages, made to sum to 1, with a row per task and a column per class."""
-    return {"probability": _shares(_average(block, state, k=k, prior=prior))}

@@ -1,4 +1,4 @@
-"""The papers that each method comes from, for reports and for the pages of the methods."""
+"""Papers behind each method, for reports and documentation pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Citation(NamedTuple):
-    """A paper: its short citation, and its entry in a list of references.
+    """A paper: short citation and full reference.
 
     >>> CITATIONS["DS"][0].short
     'Dawid and Skene, 1979'
@@ -21,7 +21,7 @@ class Citation(NamedTuple):
 _DATA = json.loads(files(__package__).joinpath("citations.json").read_text(encoding="utf-8"))
 _PAPERS = {name: Citation(**paper) for name, paper in _DATA["papers"].items()}
 
-# The models of auto, by their names in its summary: descriptions and papers.
+# Models of auto, by name in the summary: description and papers.
 MODELS: dict[str, tuple[str, tuple[Citation, ...]]] = {
     name: (model["words"], tuple(map(_PAPERS.__getitem__, model["papers"]))) for name, model in _DATA["models"].items()
 }

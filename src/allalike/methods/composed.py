@@ -1,4 +1,4 @@
-"""Composed labels: any method applied to records field by field, and to objects by votes."""
+"""Apply any method to records field by field, to lists of objects by votes, and to each task separately."""
 
 from __future__ import annotations
 
@@ -30,24 +30,23 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 
-# Fields with separate weights: the method runs for each field of the labels, as if it were the label.  A source may be
-# good at prices and bad at names. Then it has a weight for each field, estimated from the answers to this field alone:
-# w_if = the weight that the method gives to worker i among the answers to field f,    w_i = mean over f of w_if,  and
-# each field is decided by its own weights. The disparity is that of whole labels, and a worker's error is the mean
-# distance to the estimated labels. The error in a field is the method's, in the units of that field. With few answers
-# per field, one weight is better.
+# Separate weights per field: the method runs on each field of a record as if the field were the label. A source may be
+# good at prices and bad at names, and needs different weights for them: w_if = weight of worker i among the answers to
+# field f, and w_i = mean over f of w_if. The disparity belongs to whole labels, and a worker's error is the mean
+# distance to the estimated labels. The error in a field is the method's, in the unit of the field. With few answers per
+# field, a single weight is better.
 
 
 class _Field(NamedTuple):
-    """The fit of one field: its number, its answers, their fit, and the kernel that decides it."""
+    """The fit of one field: number, mask of its workers, fit and kernel."""
 
     number: int
     there: Array
-    found: Fit
+    fit: Fit
     decide: Decide
 
     def spread(self, values: Floats, others: Any) -> Floats:
-        """Return numbers of those who filled the field as numbers of all workers."""
+        """Return values for all workers; workers without answers to the field get ``others``."""
         spread = np.empty((len(self.there), *values.shape[1:]))
         spread[...] = others
         spread[self.there] = values
@@ -55,24 +54,24 @@ class _Field(NamedTuple):
 
     @property
     def parameters(self) -> list[Floats]:
-        """The parameters of the field; workers who did not fill it have those of another worker, for the kernels."""
-        return [self.spread(each, each[0]) for each in self.found.arguments]
+        """Parameters of the kernel; workers without answers to the field have arbitrary parameters."""
+        return [self.spread(each, each[0]) for each in self.fit.arguments]
 
     @property
     def fault(self) -> Floats:
-        """The error of each worker, as in the table of workers."""
-        known = self.found.uncertainty if self.found.error_rate is None else None
-        return self.spread(self.found.fault if known is None else known.best(self.found.fault), np.nan)
+        """Error of each worker, as in the table of workers."""
+        known = self.fit.uncertainty if self.fit.error_rate is None else None
+        return self.spread(self.fit.fault if known is None else known.best(self.fit.fault), np.nan)
 
 
 def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) -> Fit:
-    """Fit each field of the labels separately.
+    """Fit each field of a record separately.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "a"}), ("bob", 1, {"x": "a", "y": "b"}), ("eve", 1, {"x": "b", "y": "b"})]
     >>> domain = allalike.Record("x:categorical, y:categorical", weights="field")
-    >>> found = allalike.discover(rows, domain=domain, method="P-TD").workers
-    >>> found[["worker", "weight", "weight.x", "weight.y"]]
+    >>> workers = allalike.discover(rows, domain=domain, method="P-TD").workers
+    >>> workers[["worker", "weight", "weight.x", "weight.y"]]
       worker  weight  weight.x  weight.y
     0    ada    0.25       0.5       0.0
     1    bob    0.50       0.5       0.5
@@ -80,18 +79,18 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
     """
     if run.history is not None:
         raise UnsupportedError(
-            "A history says how good workers are on the whole, but weights='field' weighs them in each field alone."
-            " Leave one of them out."
+            "A history contains one error per worker, but weights='field' needs one per field. Omit history or"
+            " weights='field'."
         )
-    given = run.sum(fields.count)["answers"]
+    counts = run.sum(fields.count)["answers"]
     named = {name: number for number, (name, encoding) in enumerate(fields.encodings) if encoding is not None}
     weighed = {
-        name: _weigh_field(run, fields, number, given[:, number], weigh)
+        name: _weigh_field(run, fields, number, counts[:, number], weigh)
         for name, number in named.items()
-        if given[:, number].any()  # a run on one task may lack a field
+        if counts[:, number].any()  # a run on one task may lack a field
     }
     parameters = {name: field.parameters for name, field in weighed.items()}
-    weights = {f"weight.{name}": field.spread(field.found.weight, 0.0) for name, field in weighed.items()}
+    weights = {f"weight.{name}": field.spread(field.fit.weight, 0.0) for name, field in weighed.items()}
     weight = np.mean(list(weights.values()), axis=0)
     empty = [name for name in named if name not in weighed]
     weights |= {f"weight.{name}": np.zeros(len(weight)) for name in empty}
@@ -99,36 +98,36 @@ def weigh_fields(run: Run, fields: RecordEncoding, weigh: Callable[[Run], Fit]) 
     faults |= {f"mean_error.{name}": np.full(len(weight), np.nan) for name in empty}
     own = [(field.number, field.decide, len(parameters[name])) for name, field in weighed.items()]
     decide = partial(_decide, fields=fields, own=own)
-    choices = {name: dict(field.found.choices) for name, field in weighed.items()}
-    flat = tuple(values for told in parameters.values() for values in told)
+    choices = {name: dict(field.fit.choices) for name, field in weighed.items()}
+    flat = tuple(values for each in parameters.values() for values in each)
     return Fit(
         disparity=Peers(run).unweighted.mean,
         fault=_find_faults(run, decide, weight, *flat),
         weight=weight,
-        iterations=max(field.found.iterations for field in weighed.values()),
-        converged=all(field.found.converged for field in weighed.values()),
+        iterations=max(field.fit.iterations for field in weighed.values()),
+        converged=all(field.fit.converged for field in weighed.values()),
         decide=decide,
         parameters=flat,
         choices={"choices": choices} if any(choices.values()) else {},
         columns={**weights, **faults},
-        notes={"fields": {name: dict(field.found.notes) for name, field in weighed.items()}},
+        notes={"fields": {name: dict(field.fit.notes) for name, field in weighed.items()}},
     )
 
 
-def _weigh_field(run: Run, fields: RecordEncoding, number: int, given: Floats, weigh: Callable[[Run], Fit]) -> _Field:
-    """Fit the workers who filled a field, by their answers to it."""
+def _weigh_field(run: Run, fields: RecordEncoding, number: int, counts: Floats, weigh: Callable[[Run], Fit]) -> _Field:
+    """Fit the answers to one field."""
     report("fields", number, len(fields.encodings))
-    alone = take_field(run, fields, number, given)
+    alone = take_field(run, fields, number, counts)
     try:
-        found = weigh(alone)
+        fit = weigh(alone)
     except GoldError as error:
-        raise GoldError(f"The field {fields.encodings[number][0]!r}: {error.args[0]}") from None
-    decide = found.decide or partial(alone.choose_quorum(found.weight)[0].aggregate, ties=run.ties)
-    return _Field(number, given > 0, found, decide)
+        raise GoldError(f"Field {fields.encodings[number][0]!r}: {error.args[0]}") from None
+    decide = fit.decide or partial(alone.choose_quorum(fit.weight)[0].aggregate, ties=run.ties)
+    return _Field(number, counts > 0, fit, decide)
 
 
-def take_field(run: Run, fields: RecordEncoding, number: int, given: Floats) -> Run:
-    """Return a run in memory over the answers to one field, given how many each worker gave.
+def take_field(run: Run, fields: RecordEncoding, number: int, counts: Floats) -> Run:
+    """Return a run in memory over the answers to one field; ``counts`` contains each worker's number of answers.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("bob", 2, {"x": "c"})]
@@ -141,7 +140,7 @@ def take_field(run: Run, fields: RecordEncoding, number: int, given: Floats) -> 
     from allalike.domains.records.kernels import pick_field, salted
     from allalike.engines.memory import Memory
 
-    (name, encoding), there = fields.encodings[number], given > 0
+    (name, encoding), there = fields.encodings[number], counts > 0
     assert encoding is not None
     place = (np.cumsum(there) - 1).astype(np.int32)
     blocks, tasks, workers, n_tasks = [], [], [], 0
@@ -176,16 +175,16 @@ def _decide(
     fields: RecordEncoding,
     own: Sequence[tuple[int, Decide, int]],
 ) -> dict[str, Array]:
-    """Decide each field by its own parameters; weights and errors of whole labels are not used."""
-    ways, first = {}, 0
+    """Decide each field with its own parameters; weights and errors of whole labels are not used."""
+    kernels, first = {}, 0
     for number, decide, count in own:
-        ways[number] = decide, more[first : first + count]
+        kernels[number] = decide, more[first : first + count]
         first += count
-    return fields.join(block, lambda number, part: ways[number][0](part, *ways[number][1]))
+    return fields.join(block, lambda number, part: kernels[number][0](part, *kernels[number][1]))
 
 
 def _find_faults(run: Run, decide: Decide, weight: Floats, *parameters: Floats) -> Floats:
-    """Compute each worker's mean distance to the estimated labels, where it is known."""
+    """Compute each worker's mean distance to the estimated labels, or NaN if it is unknown."""
     sums = run.sum(partial(_losses, decide=decide, kernels=run.kernels), weight, weight, *parameters)
     known = sums["answers"] > 0
     return np.asarray(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
@@ -195,13 +194,12 @@ def _losses(block: Block, *params: Floats, decide: Decide, kernels: Kernels) -> 
     return known_sums(block, kernels.distance_to(block, decide(block, *params)["label"]))
 
 
-# Methods for classes on labels that consist of votes on classes, such as lists of objects.  The method sees only the
-# votes (`allalike.domains.objects.votes`), not the objects. Its decisions on the votes are combined into labels. The
-# disparity is that of the labels.
+# Methods for classes, applied to labels that consist of votes, such as lists of objects. The method sees only the votes
+# (`allalike.domains.objects.votes`), and its decisions on votes are combined into labels. Disparities belong to labels.
 
 
 def serves(method: Method, labels: Encoding) -> bool:
-    """Return whether a method accepts such labels, or the votes that they consist of.
+    """Return whether a method accepts these labels, or the votes that they consist of.
 
     >>> import allalike
     >>> boxes = allalike.read([("ada", 1, [[0, 0, 2, 2]])], domain="boxes").encoding
@@ -215,7 +213,7 @@ def serves(method: Method, labels: Encoding) -> bool:
 
 
 def weigh(method: Method, run: Run) -> Fit:
-    """Fit a run by its answers, or otherwise by the votes that these consist of."""
+    """Fit a run by its answers if the method accepts them, and by the votes that they consist of otherwise."""
     if run.worker_task is not None:
         return fit_each_task(method, run)
     fields, things = run.encoding.fields, run.encoding.things
@@ -240,7 +238,7 @@ def weigh(method: Method, run: Run) -> Fit:
 
 
 def fit_without_gold(method: Method, run: Run) -> Fit:
-    """Fit as if there were no gold labels."""
+    """Fit without gold labels."""
     fields = run.encoding.fields
     if run.worker_task is None and not (fields is not None and fields.alone) and isinstance(method, ScreeningMethod):
         return method.fit_without_gold(run)
@@ -257,11 +255,11 @@ def _votes_decide(
     return votes.count(block, weights, own(votes.cast(block), weights, faults, *more), ties)
 
 
-# Tasks that are problems of their own: the method runs on the answers to each task alone.
+# Separate tasks: the method runs on the answers to each task.
 
 
 def fit_each_task(method: Method, run: Run) -> Fit:
-    """Fit the answers to each task alone; each answer has a worker of its own.
+    """Fit the answers to each task separately; each answer has its own worker.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]
@@ -304,7 +302,7 @@ def fit_each_task(method: Method, run: Run) -> Fit:
 
 
 def _list_tasks(run: Run) -> Iterator[tuple[Array, MemoryRun]]:
-    """Yield the workers of each task, and a run on its answers alone."""
+    """Yield the workers of each task, and a run on its answers."""
     from allalike.engines.memory import Memory
 
     for shard in run.each_shard():
@@ -334,7 +332,7 @@ def _list_tasks(run: Run) -> Iterator[tuple[Array, MemoryRun]]:
 def _decide_each(
     block: Block, weights: Floats, faults: Floats, *, fits: Mapping[int, Fit], encoding: Encoding, ties: Ties
 ) -> dict[str, Array]:
-    """Decide each task by its own fit."""
+    """Decide each task with its own fit."""
     parts = []
     label = encoding.kernels.restore_answers(block, np.arange(len(block.label)))
     for task, key in enumerate(block.task_hash.tolist()):

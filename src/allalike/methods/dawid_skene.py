@@ -1,48 +1,47 @@
-"""DS, IBCC and DS-1: class probabilities of the tasks and accuracies of the workers, estimated in turn.
+"""DS, IBCC and DS-1: class probabilities of the tasks and accuracies of the workers, estimated alternately.
 
-All three alternate between an E step, which finds the posterior T_jc = P[truth of j is c | answers to j] of each class
-c of task j from the parameters of the workers, and an M step, which finds the maximum-likelihood parameters given the
-posteriors (Dempster, Laird and Rubin, 1977).
+All three use expectation maximisation (Dempster, Laird and Rubin, 1977). The E step computes the posterior
+T_jc = P[true class of j is c | answers to j] from the parameters of the workers. The M step computes the
+maximum-likelihood parameters from the posteriors.
 
-**DS** (Dawid and Skene, 1979). If a task's truth is c, worker i answers l with probability pi^i_cl. From the shares of
-the votes as first posteriors T,
+**DS** (Dawid and Skene, 1979). If the true class is c, worker i answers l with probability pi^i_cl. Starting with the
+shares of the votes as posteriors T,
 
     p_c = (sum_j T_jc + a) / (m + k a),    pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b),
     T_jc ~ p_c prod_i pi^i_(c, x_ij).
 
-A confusion matrix shows what a single number cannot: a worker may mistake cats for dogs but never dogs for cats. It
-works where each worker answered many tasks of each class, ten and more. It fails with fewer, where it overfits; where
-workers err together; and where most are wrong, because the classes are then swapped.
+A confusion matrix can express that a worker mistakes cats for dogs but never dogs for cats. DS works if each worker
+answered at least ten tasks of each class. It fails with fewer answers, because it overfits; if workers share errors;
+and if most answers are wrong, because the classes are then swapped.
 
 **IBCC** (Kim and Ghahramani, 2012) has the same model with Dirichlet priors, and integrates over the parameters by
-variational Bayes (mean field, as in Simpson et al., 2013; the paper itself draws samples). With the digamma function
+mean-field variational Bayes (Simpson et al., 2013). The original paper uses Gibbs sampling. With the digamma function
 psi,
 
     nu_c = alpha + sum_j T_jc,    mu^i_cl = (a_v if c = l else b_v) + sum_j T_jc [x_ij = l],
     E log p_c = psi(nu_c) - psi(sum_c nu_c),    E log pi^i_cl = psi(mu^i_cl) - psi(sum_l mu^i_cl),
     T_jc ~ exp(E log p_c + sum_i E log pi^i_(c, x_ij)).
 
-It is steadier than DS where workers gave few answers, because of the prior. It fails as DS does.
+Because of the prior, it works with fewer answers per worker than DS. It fails in the same cases.
 
-**DS-1** has one number per worker, the probability p_i of being right: a wrong answer is any other class, each as
-probable, and all classes are as frequent (in the form that Gao and Zhou, 2013, studied). From w_i = 1,
+**DS-1** (the form studied by Gao and Zhou, 2013) has one parameter per worker, the probability p_i of a correct answer.
+All wrong classes have the same probability, and all classes are equally frequent. Starting with w_i = 1,
 
     T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over their answers,
     w_i = log((k-1) p_i / (1 - p_i)).
 
-It is the column DS of Meir et al. 2023, where a worker worse than chance has weight 0. It works with few answers per
-worker and with any number of classes; it fails where workers confuse classes in different ways.
+This is the column DS of Meir et al. (2023), with weight 0 for workers worse than chance. It works with few answers per
+worker and with any number of classes. It fails if workers confuse classes in different ways.
 
-Posteriors are never kept. The E step runs where a block is, recomputes the posteriors of its tasks from the parameters,
-and returns sums per worker, which are all that the M step needs.
+Posteriors are never stored. The E step recomputes the posteriors of each block from the parameters, and returns the
+sums per worker that the M step needs.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -50,27 +49,28 @@ from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import flag, number, whole
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
-from allalike.methods.fit import Fit
-from allalike.methods.proximity import Peers, normalise, repeat
+from allalike.methods.proximity import LastRound, Peers, normalise, repeat
 from allalike.methods.steps.ballots import (
+    ClassModel,
+    PosteriorModel,
     add_up,
     cells_of,
     count_ballots,
     keep_cells,
     softmax,
-    take_most_probable,
     vote_shares,
 )
-from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
+    from allalike.methods.fit import Fit
 
-_MIN_PROBABILITY = 1e-12  # what a logarithm makes of 0
-_CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # of all confusion matrices, and of a block's posteriors, at a time
-_MAX_BLOCK_TASKS = 1 << 16  # nearly always
+_MIN_PROBABILITY = 1e-12  # replaces 0 in logarithms
+_CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # simultaneous copies of all confusion matrices, and of posteriors
+_MAX_BLOCK_TASKS = 1 << 16  # rarely exceeded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,86 +80,49 @@ class ClassMethod(Method):
     needs: ClassVar[str] = "classes"
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes."""
+        """Return whether labels are classes."""
         return labels.n_classes is not None
 
-    def fit_errors(self, peers: Peers, wrong: Floats, **estimation: Any) -> Fit:
-        """Return the fit in which the fault of each worker is the expected share of wrong answers."""
-        fault = np.maximum(peers.comparable(wrong), 0.0)
-        weight = normalise(peers.run.encoding.noise.weight(fault))
-        return Fit(disparity=peers.unweighted.mean, fault=fault, weight=weight, **estimation)
+    def fit_errors(self, peers: Peers, rounds: LastRound, model: ClassModel, *parameters: Floats) -> Fit:
+        """Return the fit whose faults are expected shares of wrong answers."""
+        fault = np.maximum(peers.comparable(rounds.fault), 0.0)
+        return rounds.fit(
+            peers,
+            fault=fault,
+            weight=normalise(peers.run.encoding.noise.weight(fault)),
+            decide=partial(model.decide, ties=peers.run.ties),
+            parameters=parameters,
+            probabilities=model.probabilities,
+        )
 
 
-class AnswerModel(ABC):
-    """A model of the workers' answers, whose parameters have one row per worker."""
-
-    @abstractmethod
-    def start(self, n_workers: int) -> Floats:
-        """Return the parameters with which those of the first M step are compared."""
-
-    @abstractmethod
-    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Add up the sufficient statistics of the M step from the posteriors of tasks, or at first from votes."""
-
-    @abstractmethod
-    def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return the maximum-likelihood parameters given the sums of all tasks, and the error rate of each worker."""
-
-    @abstractmethod
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Take the most probable class of each task."""
-
-    @abstractmethod
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return the posteriors, with a row per task and a column per class."""
-
-    def prepare(self, run: Run) -> Run:
-        """Return a run over blocks with the data that every round needs."""
-        return run
-
-    def logs(self, parameters: Floats) -> tuple[Floats, ...]:
-        """Return the parameters as kernels need them; here they are logarithms already."""
-        return (parameters,)
-
-    def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Return the parameters with which tasks are decided; ``alone`` marks workers without peers."""
-        return parameters
-
-
-def maximise_likelihood(method: DS | DS1 | IBCC, run: Run, model: AnswerModel) -> Fit:
+def _fit_confusions(method: DS | IBCC, run: Run, model: Confusions) -> Fit:
     """Alternate between E steps and M steps until the parameters no longer change."""
-    peers, prepared = Peers(run), model.prepare(run)
-    start = model.start(len(run.workers))
+    peers, prepared = Peers(run), run.map(partial(keep_cells, k=model.classes))
+    start = np.zeros((len(run.workers), model.classes + 1, model.classes))
 
     def step(parameters: Floats) -> tuple[Floats, Floats]:
         logs = () if parameters is start else model.logs(parameters)
         return model.m_step(prepared.sum(model.e_step, *logs))
 
     rounds = repeat(run, step, start, max_iter=method.max_iter, tol=method.tol)
-    return method.fit_errors(
-        peers,
-        rounds.fault,
-        iterations=rounds.iterations,
-        converged=rounds.converged,
-        decide=partial(model.decide, ties=run.ties),
-        parameters=model.logs(model.believe(rounds.state, peers.unweighted.weight <= 0)),
-        probabilities=model.probabilities,
-    )
+    rounds.state[peers.unweighted.weight <= 0, :-1] = np.eye(model.classes)  # workers without peers have accuracy 1
+    return method.fit_errors(peers, rounds, model, *model.logs(rounds.state))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DS(ClassMethod):
-    """Dawid-Skene: a confusion matrix for every worker.
+    """Dawid-Skene: one confusion matrix per worker.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. Classes that nobody answered are left out.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the posteriors, and the confidence
+    of a label is its posterior. Classes without answers are ignored.
 
     Parameters
     ----------
     smoothing
-        The a and b above: pseudo-counts of answers of each kind. 0 is the original.
+        Pseudo-counts a and b in the formulas. 0 is the original method.
     max_iter, tol
-        Maximum number of rounds, and relative change of confusions and class shares at which they end.
+        Maximum number of rounds, and relative change of confusion matrices and class shares at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -170,50 +133,42 @@ class DS(ClassMethod):
     """
 
     name: ClassVar[str] = "DS"
-    summary: ClassVar[str] = "Dawid-Skene: a confusion matrix for every worker, by expectation and maximisation"
+    summary: ClassVar[str] = "Dawid-Skene: one confusion matrix per worker, by expectation maximisation"
     smoothing: float = number(0.01, least=0)
     max_iter: int = whole(100, least=1)
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Estimate confusions, round by round."""
+        """Estimate confusion matrices, round by round."""
         check_memory(self.name, run, run.encoding.n_labels)
-        return maximise_likelihood(self, run, Confusions(run.encoding.n_labels, self.smoothing))
+        return _fit_confusions(self, run, Confusions(run.encoding.n_labels, self.smoothing))
 
 
 @dataclass(frozen=True)
-class Confusions(AnswerModel):
-    """A confusion matrix for every worker, with one row per label, and the shares of the classes below it."""
+class Confusions(PosteriorModel):
+    """One confusion matrix per worker, with one row per label, and the class shares as its last row."""
 
     classes: int
     smoothing: float
 
-    def start(self, n_workers: int) -> Floats:
-        """Return infinity, so that the first round never counts as converged."""
-        return np.zeros((n_workers, self.classes + 1, self.classes))
-
-    def prepare(self, run: Run) -> Run:
-        """Find the cell of each answer once."""
-        return run.map(partial(keep_cells, k=self.classes))
-
     def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Count answers and tasks by posteriors, or by the shares of the votes."""
+        """Count answers and tasks, weighted by posteriors or shares of the votes."""
         k = self.classes
-        posterior = self._find_posterior(block, *logs) if logs else vote_shares(block, np.ones(block.n_workers), k=k)
+        posterior = self.find_posterior(block, *logs) if logs else vote_shares(block, np.ones(block.n_workers), k=k)
         return count_ballots(block, posterior, k=k, into={})
 
     def m_step(self, sums: dict[str, Floats]) -> tuple[Floats, Floats]:
-        """Return confusion matrices with the shares of the classes below, and error rates."""
+        """Return confusion matrices with class shares as last rows, and error rates."""
         counts = sums["counts"]
         right = np.trace(counts, axis1=1, axis2=2) / counts.sum(axis=(1, 2))
         tables, shares = self._expect(counts, sums["shares"].sum(axis=0))
         return np.concatenate([tables, np.broadcast_to(shares, (len(tables), 1, self.classes))], axis=1), 1.0 - right
 
     def _expect(self, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
-        """Return confusion matrices and the shares of the classes, from counts by worker, label and class."""
+        """Return confusion matrices and class shares, from counts by worker, label and class."""
         # p_c = (sum_j T_jc + a) / (m + k a)
         prior = shares + self.smoothing
-        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k without such a task
+        # pi^i_cl = (sum_j T_jc [x_ij = l] + b) / (sum_j T_jc + k b), and 1/k without tasks of class c
         confusion = counts + self.smoothing
         total = confusion.sum(axis=1, keepdims=True)
         confusion += total <= 0
@@ -221,43 +176,31 @@ class Confusions(AnswerModel):
         return confusion, prior / prior.sum()
 
     def logs(self, parameters: Floats) -> tuple[Floats, ...]:
-        """Return the logarithms of confusions and shares."""
+        """Return the logarithms of confusion matrices and class shares."""
         logs = np.log(np.maximum(parameters, _MIN_PROBABILITY))
         return np.ascontiguousarray(logs[:, :-1]), logs[:, -1]
 
-    def believe(self, parameters: Floats, alone: Array) -> Floats:
-        """Set workers without peers to perfect accuracy."""
-        parameters[alone, :-1] = np.eye(self.classes)
-        return parameters
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Take the most probable class."""
-        return take_most_probable(block, self._find_posterior(block, *logs), ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return the posteriors, with a row per task and a column per class."""
-        return {"probability": self._find_posterior(block, *logs)}
-
-    def _find_posterior(self, block: Block, tables: Floats, shares: Floats) -> Floats:
+    def find_posterior(self, block: Block, *logs: Floats) -> Floats:
         """Return T_jc ~ p_c prod_i pi^i_(c, x_ij)."""
+        tables, shares = logs
         return softmax(add_up(cells_of(block, self.classes), tables) + shares[:1])[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IBCC(ClassMethod):
-    """Bayesian classifier combination: Dawid-Skene with priors, integrated over the parameters.
+    """Bayesian classifier combination: Dawid-Skene with Dirichlet priors, integrated over the parameters.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. As with DS, a worker without shared tasks is believed in the end.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the posteriors, and the confidence
+    of a label is its posterior. As in DS, workers without common tasks have accuracy 1 in the final labels.
 
     Parameters
     ----------
     alpha
         Pseudo-count of tasks per class.
     a_v, b_v
-        Pseudo-counts of a worker's answers per class: correct ones, and of each wrong label.
+        Pseudo-counts of a worker's answers per class: correct answers, and each wrong label.
     max_iter, tol
-        When the rounds end: at the limit, or when confusions and class shares change by less, relative to their norm.
+        Maximum number of rounds, and relative change of confusion matrices and class shares at which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -276,16 +219,16 @@ class IBCC(ClassMethod):
     tol: float = number(1e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Find the posteriors of confusions, round by round."""
+        """Compute the posteriors of confusion matrices, round by round."""
         k = run.encoding.n_labels
         check_memory(self.name, run, k)
         model = BayesianConfusions(classes=k, smoothing=self.b_v, right=self.a_v, alpha=self.alpha)
-        return maximise_likelihood(self, run, model)
+        return _fit_confusions(self, run, model)
 
 
 @dataclass(frozen=True)
 class BayesianConfusions(Confusions):
-    """Confusion matrices and class shares as exp(E log ...) of their Dirichlet posteriors; they do not sum to 1."""
+    """Confusion matrices and class shares as exp(E log p) of their Dirichlet posteriors, which do not sum to 1."""
 
     right: float
     alpha: float
@@ -301,15 +244,15 @@ class BayesianConfusions(Confusions):
 class DS1(ClassMethod):
     """One-coin Dawid-Skene: one accuracy per worker, and class probabilities of the tasks.
 
-    Error rates are probabilities of an error; `Result.probabilities` has the posteriors, and the confidence is that of
-    the label.
+    Error rates are probabilities of an error. `Result.probabilities` contains the posteriors, and the confidence of a
+    label is its posterior.
 
     Parameters
     ----------
     positive
-        Whether a worker worse than chance has weight 0; otherwise the weight is negative.
+        Whether workers worse than chance get weight 0 instead of a negative weight.
     clip
-        Smallest distance of the probability of being right from 0 and 1, which bounds the weights.
+        Minimum distance of an accuracy from 0 and 1, which bounds the weights.
     max_iter, tol
         Maximum number of rounds, and relative change of the weights at which they end.
 
@@ -322,34 +265,38 @@ class DS1(ClassMethod):
     """
 
     name: ClassVar[str] = "DS-1"
-    summary: ClassVar[str] = "Dawid-Skene with one coin: the probability that a worker is right (the paper's DS)"
+    summary: ClassVar[str] = "one-coin Dawid-Skene: one accuracy per worker (the paper's DS)"
     positive: bool = flag(True)
     clip: float = number(0.001, least=1e-12, below=0.5)
     max_iter: int = whole(15, least=1)
     tol: float = number(5e-5, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Estimate probabilities, round by round."""
+        """Estimate accuracies, round by round."""
         model = OneCoins(classes=max(run.encoding.n_classes or 0, 2), clip=self.clip, positive=self.positive)
-        return maximise_likelihood(self, run, model)
+        peers = Peers(run)
+
+        def step(votes: Floats) -> tuple[Floats, Floats]:
+            return model.m_step(run.sum(model.e_step, votes))
+
+        rounds = repeat(run, step, np.ones(len(run.workers)), max_iter=self.max_iter, tol=self.tol)
+        return self.fit_errors(peers, rounds, model, rounds.state)
 
 
 @dataclass(frozen=True)
-class OneCoins(AnswerModel):
-    """One number per worker: the log odds w_i above."""
+class OneCoins(OddsModel):
+    """One parameter per worker: the log odds w_i."""
 
-    classes: int
     clip: float
     positive: bool
 
-    def start(self, n_workers: int) -> Floats:
-        """Return equal votes."""
-        return np.ones(n_workers)
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+        return parameters[0].take(block.worker)
 
-    def e_step(self, block: Block, *logs: Floats) -> dict[str, Floats]:
-        """Add up the probabilities that a worker's answers are right, and count the answers."""
-        votes = logs[0] if logs else self.start(block.n_workers)
-        score = add_odds(block, votes.take(block.worker))  # sum_i w_i [x_ij = c]
+    def e_step(self, block: Block, votes: Floats) -> dict[str, Floats]:
+        """Add up the probabilities that a worker's answers are correct, and count the answers."""
+        score = add_odds(block, self.find_odds(block, votes))  # sum_i w_i [x_ij = c]
         right = find_posterior(block, score, self.classes).share.take(block[LabelGroups].group)
         return {"right": block.per_worker(right), "answers": block.per_worker(np.ones(len(right)))}
 
@@ -358,17 +305,6 @@ class OneCoins(AnswerModel):
         right = np.clip(sums["right"] / sums["answers"], self.clip, 1 - self.clip)  # p_i = mean of T_(j, x_ij)
         log_odds = np.log((self.classes - 1) * right / (1 - right))  # w_i = log((k-1) p_i / (1 - p_i))
         return (np.maximum(log_odds, 0.0) if self.positive else log_odds), 1.0 - right
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, *logs: Floats, ties: Ties) -> dict[str, Array]:
-        """Take the most probable of the named classes; if all weights are 0, answers count equally.
-
-        If everyone who named a class counts against it, take the first that nobody named.
-        """
-        return take_by_odds(block, logs[0].take(block.worker), self.classes, ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, *logs: Floats) -> dict[str, Array]:
-        """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
-        return list_probabilities(block, logs[0].take(block.worker), self.classes)
 
 
 def expected_logs(counts: Floats) -> Floats:
@@ -384,7 +320,7 @@ def expected_logs(counts: Floats) -> Floats:
 
 
 def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
-    """Refuse confusion matrices that do not fit in memory beside a block's posteriors."""
+    """Raise TooLargeError if confusion matrices and a block's posteriors do not fit in memory."""
     n_workers, n_tasks = len(run.workers), run.n_tasks
     posteriors = _POSTERIOR_COPIES * min(n_tasks, _MAX_BLOCK_TASKS)
     needed = 8 * k * (_CONFUSION_COPIES * n_workers * (k + 1) * times + posteriors)
@@ -392,7 +328,7 @@ def check_memory(name: str, run: Run, k: int, *, times: int = 1) -> None:
     if needed > free:
         matrices = "a confusion matrix" if times == 1 else f"{times:,} confusion matrices"
         raise TooLargeError(
-            f"{name} needs {matrices} of {k:,} x {k:,} for each of {n_workers:,} workers, about"
-            f" {needed / 1e9:,.1f} GB in all, and there are {free / 1e9:,.1f} GB. Use DS-1, which needs one"
-            " number for each worker."
+            f"{name} needs {matrices} of {k:,} x {k:,} for each of {n_workers:,} workers. This takes about"
+            f" {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB are free. Use DS-1, which needs one number per"
+            " worker."
         )

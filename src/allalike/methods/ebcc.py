@@ -1,23 +1,22 @@
-"""EBCC: confusion matrices of subtypes of classes, which model correlated errors.
+"""EBCC: confusion matrices with subtypes of classes, which model correlated errors.
 
-Li et al. (2019). A class is a mixture of M subtypes (cats that look like dogs, and those that do not), and a worker's
-confusion matrix has a row for each of them. Given the class alone, answers are then correlated, as they are where tasks
-are hard for everybody. By variational Bayes (mean field), with q_jcm the probability that task j is of class c and
-subtype m,
+In Li et al. (2019), a class is a mixture of M subtypes, such as cats that look like dogs and other cats. A worker's
+confusion matrix has one row per subtype. Given only the class, answers are correlated, as they are if some tasks are
+hard for all workers. Let q_jcm be the probability that task j has class c and subtype m. Mean-field variational Bayes
+alternates between
 
     nu_c = alpha_c + sum_jm q_jcm,    eta_cm = a_pi / M + sum_j q_jcm,
     mu^i_cml = (a_v if c = l else b_v) + sum_j q_jcm [x_ij = l],
     q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
 
-in turn, where each E log is psi(count) - psi(sum of counts). Subtypes depend on the starts: the shares of the votes,
-split into subtypes by draws from Dirichlet(1, ..., 1). Of ten such starts, that with the largest evidence (ELBO) is
-kept (the authors take 40, which is as slow as that), and alpha_c is the sum of the shares of the votes, as in their
-experiments.
+where each E log is psi(count) - psi(sum of counts). Subtypes depend on the starts: shares of the votes, split into
+subtypes by samples from Dirichlet(1, ..., 1). The start with the largest evidence (ELBO) is kept, of ten by default and
+of 40 in the paper. As in the paper's experiments, alpha_c is the sum of the shares of the votes.
 
-A draw depends only on the id of the task, the number of the start and the seed, so it is the same on every engine;
-another id or seed may lead to another solution. It works with hundreds of tasks that are answered often, some of which
-are hard for everybody. It fails where the solution with the largest evidence is not the true one, which happens with
-few tasks: several solutions then differ by less than a nat. It is slow.
+Samples depend only on the task id, the number of the start and the seed, so they are equal on every engine. Other ids
+or seeds may lead to other solutions. EBCC works with hundreds of tasks with many answers, some of which are hard for
+all workers. It fails if the solution with the largest evidence is wrong. This happens with few tasks, where several
+solutions differ by less than one nat. It is slow.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ import numpy as np
 
 from allalike._core.options import number, whole
 from allalike.methods.dawid_skene import ClassMethod, check_memory, expected_logs
-from allalike.methods.proximity import Peers
+from allalike.methods.proximity import LastRound, Peers
 from allalike.methods.steps.ballots import (
+    PosteriorModel,
     add_up,
     cells_of,
     count,
@@ -39,40 +39,39 @@ from allalike.methods.steps.ballots import (
     keep_cells,
     softmax,
     sum_tasks,
-    take_most_probable,
     vote_shares,
 )
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_LEAST = 1e-12  # what a logarithm makes of 0
-_CELLS = 1 << 18  # of posteriors at a time, so that they stay in the cache
-_LEAST_VOTES = 1e-12  # for a level of a scale that nobody chose
+_LEAST = 1e-12  # replaces 0 in logarithms
+_CELLS = 1 << 18  # posteriors that fit in the processor cache
+_LEAST_VOTES = 1e-12  # for classes without votes
 _SAME = 1e-6  # nats by which a later start must be better
 
 
 @dataclass(frozen=True, kw_only=True)
 class EBCC(ClassMethod):
-    """Bayesian classifier combination with subtypes of classes, whose workers may err together.
+    """Bayesian classifier combination with subtypes of classes, which model correlated errors.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. As with DS, a worker without shared tasks is believed in the end.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the posteriors, and the confidence
+    of a label is its posterior. As in DS, workers without common tasks have accuracy 1 in the final labels.
 
     Parameters
     ----------
     subtypes
-        The M above: number of subtypes per class.
+        Number of subtypes per class, M in the formulas.
     starts
         Number of random starts; all starts share each pass over the answers.
     alpha
-        Pseudo-count of tasks per class; by default the number of tasks with votes for it.
+        Pseudo-count of tasks per class. Default: sum of the shares of the votes.
     a_pi
-        Pseudo-count of tasks per class, spread over its subtypes; a small value makes few subtypes large.
+        Pseudo-count of tasks per class, divided between its subtypes; a small value favours few large subtypes.
     a_v, b_v
-        Pseudo-counts of a worker's answers per subtype: correct ones, and of each wrong label.
+        Pseudo-counts of a worker's answers per subtype: correct answers, and each wrong label.
     max_iter, tol
         Maximum number of rounds of a start, and relative change of the expected answers at which they end.
 
@@ -85,7 +84,7 @@ class EBCC(ClassMethod):
     """
 
     name: ClassVar[str] = "EBCC"
-    summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, on which workers err together"
+    summary: ClassVar[str] = "Bayesian classifier combination with subtypes of classes, which model correlated errors"
     subtypes: int = whole(10, least=1)
     starts: int = whole(10, least=1)
     alpha: float | None = number(None, least=0.001)
@@ -96,7 +95,7 @@ class EBCC(ClassMethod):
     tol: float = number(1e-4, least=0)
 
     def fit(self, run: Run) -> Fit:
-        """Find the posteriors of confusions from every start, round by round, and take the best start."""
+        """Compute the posteriors of confusion matrices from every start, and keep the best start."""
         k, peers = run.encoding.n_labels, Peers(run)
         check_memory(self.name, run, k, times=self.subtypes * self.starts)
         prepared = run.map(partial(keep_cells, k=k))
@@ -112,7 +111,7 @@ class EBCC(ClassMethod):
             going = _change(counts[:, :, live], sums["counts"]) >= self.tol
             converged[live] = ~going
             if converged.all() or iterations == self.max_iter:
-                break  # with the parameters of the last posteriors
+                break  # counts must belong to the last posteriors
             counts[:, :, live[going]] = sums["counts"][:, :, going]
             shares[live[going]] = sums["shares"].sum(axis=0)[going]
         evidence = likelihood + model.less_divergence(counts, shares)
@@ -120,31 +119,31 @@ class EBCC(ClassMethod):
         counts = counts[:, :, best]
         rows, logs = model.expected_logs(counts[:, :, None], shares[best, None])
         rows[peers.unweighted.weight <= 0] = np.log(np.maximum(np.eye(k), _LEAST))[:, None, :, None]
-        said = counts.sum(axis=3)
-        wrong = 1.0 - np.trace(said, axis1=1, axis2=2) / said.sum(axis=(1, 2))
-        return self.fit_errors(
-            peers,
-            wrong,
-            iterations=iterations,
-            converged=bool(converged.all()),
-            decide=partial(_decide, k=k, ties=run.ties),
-            parameters=(rows, _repeat(logs, run)),
-            probabilities=partial(_probabilities, k=k),
-        )
+        by_class = counts.sum(axis=3)
+        wrong = 1.0 - np.trace(by_class, axis1=1, axis2=2) / by_class.sum(axis=(1, 2))
+        rounds = LastRound(wrong, wrong, iterations, bool(converged.all()))
+        return self.fit_errors(peers, rounds, model, rows, _repeat(logs, run))
 
 
 @dataclass(frozen=True)
-class _Model:
-    """The priors; ``votes`` are sums of shares of votes.
+class _Model(PosteriorModel):
+    """Priors; ``votes`` contains the sums of the shares of votes.
 
-    Counts of tasks are by start, class and subtype; of answers by worker, label, start, class and subtype.
+    Counts of tasks have the axes start, class and subtype. Counts of answers have the axes worker, label, start, class
+    and subtype.
     """
 
     options: EBCC
     votes: Floats
 
+    def find_posterior(self, block: Block, *parameters: Floats) -> Floats:
+        """Return posteriors of classes, given the parameters of one start."""
+        rows, logs = parameters
+        states, _ = _posterior(block, rows, logs, self.votes.shape[1])
+        return np.asarray(states[:, 0].sum(axis=2))
+
     def priors(self) -> tuple[Floats, float, Floats]:
-        """Return the pseudocounts of answers, of tasks by subtype, and of tasks by class."""
+        """Return the pseudo-counts of answers, of tasks by subtype, and of tasks by class."""
         own, k = self.options, self.votes.shape[1]
         answers = (own.b_v + (own.a_v - own.b_v) * np.eye(k))[:, None, :, None]
         voted = np.maximum(self.votes, _LEAST_VOTES)
@@ -158,7 +157,7 @@ class _Model:
         return rows, expected_logs(classes + shares.sum(axis=2))[..., None] + expected_logs(subtype + shares)
 
     def less_divergence(self, counts: Floats, shares: Floats) -> Floats:
-        """Return the difference of evidence and likelihood: E log prior - E log posterior, up to a constant."""
+        """Return evidence minus likelihood: E log prior - E log posterior, up to a constant."""
         answers, subtype, classes = self.priors()
         by_class = _less_divergence(shares.sum(axis=2), classes)
         by_subtype = _less_divergence(shares, np.asarray(subtype)).sum(axis=1)
@@ -177,7 +176,7 @@ def _less_divergence(counts: Floats, prior: Floats) -> Floats:
 
 
 def _change(old: Floats, new: Floats) -> Floats:
-    """Return, per start, the change of the expected answers to classes, relative to their norm."""
+    """Return the relative change of each start's expected answers by class."""
 
     def squared(values: Floats) -> Floats:
         return np.asarray(np.square(values.sum(axis=4)).sum(axis=(0, 1, 3)))
@@ -187,26 +186,26 @@ def _change(old: Floats, new: Floats) -> Floats:
 
 
 def _repeat(logs: Floats, run: Run) -> Floats:
-    """Return parameters of the whole run in the form of kernels, with a row per worker."""
+    """Repeat parameters of the whole run for each worker, as kernels expect them."""
     return np.broadcast_to(logs, (len(run.workers), *logs.shape))
 
 
 def _begin(block: Block, *, k: int, subtypes: int, starts: int, seed: int) -> dict[str, Floats]:
-    """Count with the shares of the votes, split into subtypes by draws."""
+    """Count with shares of the votes, randomly split into subtypes."""
     votes, shape = vote_shares(block, np.ones(block.n_workers), k=k)[:, :, None], (k, subtypes)
     drawn = (votes * draw_subtypes(block.task_hash, (seed, start), shape) for start in range(starts))
     return _join([_add_up(block, states[:, None], np.zeros((block.n_tasks, 1)), k) for states in drawn])
 
 
 def _count(block: Block, rows: Floats, logs: Floats, *, k: int) -> dict[str, Floats]:
-    """Count with the posteriors of each start, and add up the log likelihoods; some starts at a time."""
+    """Count with the posteriors of each start, and add up log likelihoods, a few starts at a time."""
     step = max(_CELLS // (block.n_tasks * logs[0, 0].size), 1)
     parts = [slice(first, first + step) for first in range(0, logs.shape[1], step)]
     return _join([_add_up(block, *_posterior(block, rows[:, :, part], logs[:, part], k), k) for part in parts])
 
 
 def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[str, Floats]:
-    """Return sums of states, which are by task, start, class and subtype; the starts are the last but two axes."""
+    """Return sums over states, which have the axes task, start, class and subtype."""
     flat, n = states.reshape(block.n_tasks, -1), block.n_workers
     counts = count(cells_of(block, k), flat).reshape(n, k, *states.shape[1:])
     shares = sum_tasks(block, flat).reshape(n, *states.shape[1:])
@@ -214,27 +213,14 @@ def _add_up(block: Block, states: Floats, likelihood: Floats, k: int) -> dict[st
 
 
 def _join(parts: list[dict[str, Floats]]) -> dict[str, Floats]:
-    """Append the sums of some starts to those of others."""
+    """Concatenate the sums of several starts."""
     axes = {"counts": 2, "shares": 1, "likelihood": 1}
     return {name: np.concatenate([part[name] for part in parts], axis=axis) for name, axis in axes.items()}
 
 
 def _posterior(block: Block, rows: Floats, logs: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return q_jcm, by task, start, class and subtype, and the log likelihood of each task, by start."""
+    """Return q_jcm by task, start, class and subtype, and log likelihoods by task and start."""
     shape = (block.n_tasks, *logs.shape[1:])
     score = add_up(cells_of(block, k), rows).reshape(shape) + logs[:1]
     states, likelihood = softmax(score.reshape(-1, logs[0, 0].size))
     return states.reshape(shape), likelihood.reshape(shape[:2])
-
-
-def _probabilities(
-    block: Block, weights: Floats, faults: Floats, rows: Floats, logs: Floats, *, k: int
-) -> dict[str, Array]:
-    """Return the posteriors, with a row per task and a column per class."""
-    states, _ = _posterior(block, rows, logs, k)
-    return {"probability": states[:, 0].sum(axis=2)}
-
-
-def _decide(block: Block, weights: Floats, faults: Floats, *logs: Floats, k: int, ties: Ties) -> dict[str, Array]:
-    """Take the most probable class."""
-    return take_most_probable(block, _probabilities(block, weights, faults, *logs, k=k)["probability"], ties)

@@ -1,4 +1,4 @@
-"""Fit: the estimates of a method, and the kernel with which it decides tasks."""
+"""Estimates of a method, and the kernel that computes its labels."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ class Fit:
     Attributes
     ----------
     disparity, fault, weight
-        Mean distance to the other workers, estimated error and weight, one number per worker.
+        Mean distance to the other workers, estimated error and weight of each worker.
     iterations, converged
-        Number of rounds, and whether they ended before their limit.
+        Number of rounds, and whether they converged before the limit.
     error_rate, confusion, columns
-        Error rate per worker, confusion matrix per worker, and further columns of the table of workers.
+        Error rate and confusion matrix of each worker, and additional columns of the table of workers.
     decide, parameters
-        Kernel that estimates labels, if not the rule of the label type, and its parameters after weight and fault.
+        Kernel that estimates labels, if different from the rule of the label type, and its parameters after weight and
+        fault.
     probabilities
-        Kernel that returns class probabilities, if the method has a model of them.
+        Kernel that returns class probabilities, if the method models them.
     choices, notes
-        Options that the kernel was given, and facts for the summary.
+        Options of the kernel, and facts for the summary.
     copy_groups, uncertainty
-        Groups of workers who copy, and uncertainty of the estimates; None if the method does not look for them.
+        Copy groups, and uncertainty of the estimates; None if the method does not estimate them.
     """
 
     disparity: Floats
@@ -62,18 +63,18 @@ class Fit:
 
     @property
     def limit_note(self) -> str:
-        """Note that the rounds stopped at their limit, or an empty text."""
-        stopped = f"stopped at its limit of {self.iterations} rounds; more may change the weights"
+        """Note that the rounds stopped at their limit, or an empty string."""
+        stopped = f"stopped at its limit of {self.iterations} rounds; more rounds may change the weights"
         return "" if self.converged else stopped
 
     def decide_on(self, run: Run) -> Decide:
-        """Return the kernel that estimates the labels of a run: the method's own, or the rule of the label type."""
+        """Return the kernel that estimates the labels of a run: the method's kernel, or the rule of the label type."""
         return self.decide or partial(run.kernels.aggregate, ties=run.ties)
 
 
 @dataclass(frozen=True)
 class CopyGroup:
-    """Workers who are more similar than chance and skill explain; ``copies`` if they are shown to copy."""
+    """Workers who are more similar than skill and chance explain; ``copies`` if a test shows that they copy."""
 
     members: tuple[int, ...]
     copies: bool
@@ -85,10 +86,10 @@ class CopyGroup:
 
 @dataclass(frozen=True)
 class CopyGroups:
-    """Copy groups of the workers, each of which counts once per task.
+    """Copy groups; each group counts once per task.
 
-    ``number`` is the first worker of each worker's group, ``component`` the part of the answers they belong to, where
-    parts have no task in common.
+    ``number`` is the first worker in each worker's group. ``component`` is the worker's connected component of the
+    answers; components have no tasks in common.
     """
 
     number: npt.NDArray[np.intp]
@@ -97,7 +98,7 @@ class CopyGroups:
 
     @classmethod
     def independent(cls, n_workers: int) -> CopyGroups:
-        """Return groups in which every worker is independent."""
+        """Return one group per worker."""
         return cls(np.arange(n_workers))
 
     def take(self, order: npt.NDArray[np.intp]) -> CopyGroups:
@@ -117,44 +118,44 @@ class CopyGroups:
 
     @property
     def n_components(self) -> int:
-        """Number of parts of the answers without common tasks; 1 if it is unknown."""
+        """Number of connected components of the answers; 1 if it is unknown."""
         return 1 if self.component is None else len(set(self.component.tolist()))
 
     @property
     def counted(self) -> npt.NDArray[np.bool_]:
-        """Mask of the workers that are independent or the first of their group."""
+        """Mask of the workers who are independent or the first in their group."""
         return np.asarray(self.number == np.arange(len(self.number)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """Uncertainty of a fit: errors of the workers, their 95 % confidence intervals and ranks, and confidence of labels.
+    """Uncertainty of a fit: error, 95 % confidence interval and rank of each worker, and confidence of labels.
 
     Attributes
     ----------
     unit
         Name of the error in tables: ``mean_error``, ``error_rate`` or ``rmse``.
     shared
-        Number of each worker's answers to tasks that others answered.
+        Number of each worker's answers to tasks that other workers answered.
     error, low, high, shrunk
-        Estimated error, its interval (NaN where the answers support none), and the error shrunk towards the mean.
+        Estimated error, its confidence interval (NaN if unknown), and the error shrunk towards the mean.
     few
-        Whether a worker has too few answers for an estimate.
+        Mask of workers with too few answers for an estimate.
     relative_error, relative_se, rank_low, rank_high
-        Error of each worker less that of the others on the same tasks, its standard error, and the range of the
-        worker's rank (1 has the fewest errors); NaN where unknown, None if the label type has no model of it.
+        Difference between each worker's error and the error of others on the same tasks, its standard error, and the
+        range of the worker's rank (1 is the best). NaN if unknown; None if the label type has no model for it.
     informativeness, informativeness_se, uninformative
-        Dependence of each worker's answers on the tasks, its standard error, and mask of uninformative workers.
+        Dependence of each worker's answers on the task, its standard error, and mask of uninformative workers.
     variance
-        Variance of each worker's numbers, for intervals of labels.
+        Variance of each worker's numbers, for confidence intervals of labels.
     trust
-        Slope of errors on gold labels against the crowd's estimates (0 to 1); None without 20 gold labels.
+        Slope of errors on gold labels against the crowd's estimates (0 to 1); None with fewer than 20 gold labels.
     share_se
-        Standard error of the logit of the share of right labels; None without 20 gold labels.
+        Standard error of the logit of the share of correct labels; None with fewer than 20 gold labels.
     confidence
-        Facts about the confidence of labels, for the summary; None if it is only the share of the weights.
+        Facts about label confidence, for the summary; None if confidence is the share of the weights.
     expect
-        Function from a run to the expected accuracy on it.
+        Function that returns the expected accuracy on a run.
     """
 
     unit: str
@@ -178,17 +179,17 @@ class Uncertainty:
     expect: Callable[[Run], float] | None = None
 
     def take(self, number: npt.NDArray[np.intp]) -> Uncertainty:
-        """Return the uncertainty of workers, given the number of each, or of the first of each worker's copy group."""
+        """Select workers by number; the first worker of a copy group may represent several."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        taken: dict[str, Any] = {name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)}
-        return replace(self, **taken)
+        arrays: dict[str, Any] = {name: each[number] for name, each in columns.items() if isinstance(each, np.ndarray)}
+        return replace(self, **arrays)
 
     def best(self, otherwise: Floats) -> Floats:
-        """Return the shrunken errors, or others where the label type has no model of errors."""
+        """Return the shrunken errors, with ``otherwise`` in place of NaN."""
         return np.where(np.isnan(self.shrunk), otherwise, self.shrunk)
 
     def interval_around(self, estimate: Floats) -> tuple[Floats, Floats]:
-        """Return the interval, extended to an estimate of another model that lies outside of it.
+        """Return the confidence interval, extended to include the estimate of another model.
 
         >>> few, four = np.zeros(1, bool), np.array([4.0])
         >>> errors = {"error": four, "low": np.array([3.0]), "high": np.array([5.0]), "shrunk": four}

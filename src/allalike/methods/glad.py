@@ -1,31 +1,30 @@
-"""GLAD: an ability for every worker and a difficulty for every task, by expectation and maximisation.
+"""GLAD: an ability for every worker and a difficulty for every task, by maximum posterior probability.
 
-Whitehill et al. (2009). Worker i is right about task j with a probability that grows with their ability a_i and falls
-with the task's difficulty 1 / b_j, where b_j > 0; a wrong answer is any other of k classes, each as probable:
+In Whitehill et al. (2009), the accuracy of worker i on task j grows with the worker's ability a_i and falls with the
+task's difficulty 1 / b_j, where b_j > 0. All wrong classes have the same probability:
 
-    P[x_ij is the truth of j] = s(a_i b_j),    s(x) = 1 / (1 + exp(-x)).
+    P[x_ij is the true class of j] = s(a_i b_j),    s(x) = 1 / (1 + exp(-x)).
 
-All classes are as frequent, and a_i and log b_j have normal priors with mean 1 and variance 1, as in the program of the
-authors. The marginal likelihood of all answers, times the priors, is maximised:
+All k classes are equally frequent. As in the authors' program, a_i and log b_j have normal priors with mean 1 and
+variance 1. GLAD maximises the marginal likelihood of all answers, times the priors:
 
     sum_j log sum_c 1/k prod_i P[x_ij | truth c, a_i, b_j] - sum_i (a_i - 1)^2 / 2 - sum_j (log b_j - 1)^2 / 2.
 
-The paper climbs it by EM, whose M step takes gradient steps in all a and b at once, and so keeps a number of each task
-between rounds. Here the same function is maximised in another order. Given the abilities, b_j depends on the answers to
-task j alone. So it is recomputed in every round by Newton's method from the mean of its prior, together with the
-posteriors T_jc; the sums belong to workers. One Newton step for each of them,
+The paper uses EM, whose M step takes joint gradient steps in a and b, and therefore stores one number per task. Here,
+the same function is maximised in a different order. Given the abilities, b_j depends only on the answers to task j. It
+is recomputed in every round by Newton's method from its prior mean, together with the posteriors T_jc. A round ends
+with one Newton step per worker:
 
-    a_i <- a_i + ( sum_j (T_(j, x_ij) - s_ij) b_j - (a_i - 1) ) / ( 1 + sum_j s_ij (1 - s_ij) b_j^2 ),
+    a_i <- a_i + ( sum_j (T_(j, x_ij) - s_ij) b_j - (a_i - 1) ) / ( 1 + sum_j s_ij (1 - s_ij) b_j^2 ).
 
-ends a round. A fixed point of these rounds is one of the paper's gradient ascent, too. It works where tasks differ in
-how hard they are for everybody, and with any number of classes. It fails as DS-1 does, where workers have different
-confusions or err together: a task on which most make the same error is taken for an easy one.
+Every fixed point of these rounds is a fixed point of the paper's gradient ascent. GLAD works if tasks differ in
+difficulty for all workers, with any number of classes. Like DS-1, it fails if workers confuse classes in different ways
+or share errors: a task with the same error by most workers looks easy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -34,24 +33,24 @@ from allalike._core.blocks.block import LabelGroups
 from allalike._core.options import number, whole
 from allalike.methods.dawid_skene import ClassMethod
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.odds import add_odds, find_posterior, list_probabilities, take_by_odds
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+    from allalike._core.blocks.block import Block, Floats
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_STEPS = 10  # of log b_j, after which it is known to many digits
-_LONGEST = 1.0  # largest step of an ability or of log b_j: far from the maximum, Newton's may be much too long
-_LEAST_BEND = 0.5  # of the likelihood of a task, which is not concave everywhere
+_STEPS = 10  # Newton steps for log b_j
+_LONGEST = 1.0  # largest step of an ability or of log b_j; far from the maximum, Newton steps may be too long
+_LEAST_BEND = 0.5  # minimum curvature of a task's likelihood, which is not concave everywhere
 
 
 @dataclass(frozen=True, kw_only=True)
 class GLAD(ClassMethod):
     """Abilities of workers and difficulties of tasks.
 
-    Error rates are expected shares of wrong answers; `Result.probabilities` has the posteriors, and the confidence is
-    that of the label. With two classes, a worker whose ability is below 0 counts for the other class.
+    Error rates are expected shares of wrong answers. `Result.probabilities` contains the posteriors, and the confidence
+    of a label is its posterior. With two classes, answers by workers with a negative ability count for the other class.
 
     Parameters
     ----------
@@ -69,9 +68,7 @@ class GLAD(ClassMethod):
     """
 
     name: ClassVar[str] = "GLAD"
-    summary: ClassVar[str] = (
-        "an ability for every worker and a difficulty for every task, by expectation and maximisation"
-    )
+    summary: ClassVar[str] = "an ability for every worker and a difficulty for every task"
     alpha: float = number(1.0)
     beta: float = number(1.0)
     max_iter: int = whole(500, least=1)
@@ -88,29 +85,20 @@ class GLAD(ClassMethod):
 
         start = np.full(len(run.workers), self.alpha)
         rounds = repeat(run, step, start, max_iter=self.max_iter, tol=self.tol)
-        return self.fit_errors(
-            peers,
-            rounds.fault,
-            iterations=rounds.iterations,
-            converged=rounds.converged,
-            decide=partial(model.decide, ties=run.ties),
-            parameters=(rounds.state,),
-            probabilities=model.probabilities,
-        )
+        return self.fit_errors(peers, rounds, model, rounds.state)
 
 
 @dataclass(frozen=True)
-class Abilities:
-    """The posteriors of a block's tasks given abilities."""
+class Abilities(OddsModel):
+    """Posteriors of tasks, given abilities."""
 
-    classes: int
     beta: float
 
     def find_ease(self, block: Block, ability: Floats) -> Floats:
-        """Return log b_j, where the likelihood of a task's answers and the prior are largest together.
+        """Return the log b_j that maximise the likelihood of the answers to each task times the prior.
 
-        With u = log b_j, and A_c the sum of a_i over the n_c who say c, their logarithm is, but for a constant,
-        log sum_c exp(A_c b_j + n_c log(k - 1)) - sum_i log(1 + exp(a_i b_j)) - (u - beta)^2 / 2.
+        Let u = log b_j, and let A_c be the sum of a_i over the n_c workers who answered c. Up to a constant, the
+        logarithm is log sum_c exp(A_c b_j + n_c log(k - 1)) - sum_i log(1 + exp(a_i b_j)) - (u - beta)^2 / 2.
         """
         groups, able = block[LabelGroups], ability.take(block.worker)
         together, guessed = (add_odds(block, odds) for odds in (able, np.full(len(able), np.log(self.classes - 1))))
@@ -127,7 +115,7 @@ class Abilities:
         return ease
 
     def measure(self, block: Block, ability: Floats) -> dict[str, Floats]:
-        """Add up, per worker, slope and curvature of the likelihood, and the probabilities of errors."""
+        """Add up each worker's slope and curvature of the likelihood, and the probabilities of errors."""
         able, b = ability.take(block.worker), block.to_answers(np.exp(self.find_ease(block, ability)))
         right = _logistic(able * b)  # s_ij
         score = add_odds(block, self._odds(able, b))
@@ -138,16 +126,9 @@ class Abilities:
             "wrong": block.per_worker(1.0 - true),
         }
 
-    def decide(self, block: Block, weights: Floats, faults: Floats, ability: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Take the most probable class."""
-        return take_by_odds(block, self.find_odds(block, ability), self.classes, ties)
-
-    def probabilities(self, block: Block, weights: Floats, faults: Floats, ability: Floats) -> dict[str, Array]:
-        """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
-        return list_probabilities(block, self.find_odds(block, ability), self.classes)
-
-    def find_odds(self, block: Block, ability: Floats) -> Floats:
-        """Return the odds of each answer."""
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+        [ability] = parameters
         b = np.exp(self.find_ease(block, ability))
         return self._odds(ability.take(block.worker), block.to_answers(b))
 

@@ -1,15 +1,15 @@
-"""GTM: a Gaussian model with a prior on the truths and on the workers' variances.
+"""GTM: a Gaussian model with priors on true values and on the workers' variances.
 
-Zhao and Han (2012). Each task's answers are standardised, x = (s - median) / deviation. The true value is Gaussian
-around mu0 with variance s0, a worker's variance sigma_i^2 is inverse gamma with alpha and beta, and both are estimated
-in turn:
+In Zhao and Han (2012), the answers to each task are standardised: x = (s - median) / standard deviation. The true value
+is Gaussian with mean mu0 and variance s0. A worker's variance sigma_i^2 has an inverse gamma prior with alpha and beta.
+GTM alternates between
 
     sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
     mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).
 
-The prior shrinks variances towards each other, so that with few answers the result is close to the mean, and never much
-worse. It works where errors are Gaussian, and tasks differ in how far answers scatter. It fails with outliers, which
-increase the deviation of their task, and where all workers share a bias.
+The prior shrinks variances towards a common value, so with few answers the result is close to the unweighted mean. GTM
+works if errors are Gaussian and the spread of answers differs between tasks. It fails with outliers, which increase the
+standard deviation of their task, and if all workers share a bias.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_OVERWHELMING_PRECISION = 1e100  # of answers, beside which that of the prior is nothing
+_OVERWHELMING_PRECISION = 1e100  # makes the prior negligible
 
 
 @dataclass(frozen=True, kw_only=True)
 class GTM(Method):
     """A Gaussian model: the most probable values and variances.
 
-    The fault is the variance of a worker's standardised answers, and the standard error that of the posterior.
+    The fault is the variance of a worker's standardised errors. The standard error of a label is the standard deviation
+    of its posterior.
 
     Parameters
     ----------
     alpha, beta
-        The prior of a variance: inverse gamma, most probable at beta / (alpha + 1).
+        Parameters of the inverse gamma prior of variances, whose mode is beta / (alpha + 1).
     mu0, s0
-        The prior of a standardised truth: its mean and its variance.
+        Mean and variance of the prior of standardised true values.
     max_iter, tol
-        Maximum number of rounds, and the change at which they end.
+        Maximum number of rounds, and relative change of the precisions at which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -58,7 +59,7 @@ class GTM(Method):
     """
 
     name: ClassVar[str] = "GTM"
-    summary: ClassVar[str] = "Gaussian model with priors on the truths and on the workers' variances"
+    summary: ClassVar[str] = "Gaussian model with priors on true values and on the workers' variances"
     needs: ClassVar[str] = "numbers"
     alpha: float = number(10.0, least=0)
     beta: float = number(20.0, least=1e-12)
@@ -68,7 +69,7 @@ class GTM(Method):
     tol: float = number(5e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for numbers."""
+        """Return whether labels are numbers."""
         return labels.numeric
 
     def fit(self, run: Run) -> Fit:
@@ -93,7 +94,7 @@ class GTM(Method):
         )
 
     def _posterior(self, block: Block, precision: Floats) -> tuple[Floats, Floats]:
-        """Return the most probable standardised value of each task, and its precision."""
+        """Return the posterior mean of each task's standardised value, and its precision."""
         own = precision.take(block.worker)
         total = 1 / self.s0 + block.per_task(own)
         # mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2)
@@ -114,21 +115,21 @@ class GTM(Method):
         return {
             "label": kernels.restore(block, mean * scale + middle),
             "confidence": unknown(block.n_tasks),
-            "error": np.where(scale > 0, scale, np.nan) / np.sqrt(total),  # answers that agree say nothing about it
+            "error": np.where(scale > 0, scale, np.nan) / np.sqrt(total),  # unknown if all answers agree
             "tied": np.zeros(block.n_tasks, np.bool_),
         }
 
 
 @dataclass(frozen=True)
 class Standard:
-    """The standard deviation and the median of each task's answers."""
+    """Standard deviation and median of each task's answers."""
 
     deviation: Floats
     median: Floats
 
 
 def standardise(block: Block) -> Block:
-    """Return a block of numbers as multiples of each task's standard deviation around its median.
+    """Subtract each task's median from its numbers, and divide by its standard deviation.
 
     >>> from allalike._core.blocks.block import Block
     >>> standardise(Block.of([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])).label.round(4)

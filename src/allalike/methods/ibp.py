@@ -1,16 +1,16 @@
-"""IBP: messages between workers and tasks, for two classes.
+"""IBP: iterative belief propagation between workers and tasks, for two classes.
 
-Karger et al. (2011). With answers A_ij of +1 or -1, a task sends each of its workers a message about the other answers,
-and a worker sends each task a message about their agreement on the other tasks:
+In Karger et al. (2011), answers A_ij are +1 or -1. Each task sends a message to each of its workers about the other
+answers. Each worker sends a message to each task about their agreement on other tasks:
 
-    alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij',
+    alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij'.
 
-from beta = 1. The answer is the sign of sum_i A_ij beta_ij. It is power iteration in disguise. It works where many
-tasks are given to workers at random, a few to each. It fails with complete answers of few workers, where it is worse
-than the majority vote, because the leading direction may have the wrong sign.
+The first messages are beta = 1. The label is the sign of sum_i A_ij beta_ij. The algorithm resembles power iteration.
+It works if many tasks are randomly assigned, a few to each worker. It fails with complete answers by few workers, where
+it is worse than the majority vote, because the leading eigenvector may have the wrong sign.
 
-Messages need not be stored: beta_ij = R_i - A_ij alpha_ij, where R_i is a sum over the worker's answers. So a block
-recomputes its messages from the R_i of all rounds so far.
+Messages are not stored. With R_i, a sum over the worker's answers, beta_ij = R_i - A_ij alpha_ij. Each block recomputes
+its messages from the R_i of all previous rounds.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class IBP(Method):
     """Iterative belief propagation: messages between workers and tasks.
 
-    Error rates are shares of answers that differ from the estimated labels; the weight is the mean message of a worker,
-    or 0 if it is negative. Labels are estimated from all messages.
+    Error rates are shares of answers that differ from the estimated labels. The weight is the worker's mean message, or
+    0 if it is negative. Labels are estimated from all messages.
 
     Parameters
     ----------
@@ -65,71 +65,76 @@ class IBP(Method):
     n_iter: int = whole(15, least=1)
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for two classes."""
+        """Return whether there are at most two classes."""
         return labels.n_classes in (1, 2)
 
     def fit(self, run: Run) -> Fit:
         """Pass messages, round by round."""
         peers = Peers(run)
-        told = np.empty((len(run.workers), 0, 2))  # of each round: the sums R_i, and what messages are divided by
+        history = np.empty((len(run.workers), 0, 2))  # R_i and the divisor of messages, for each round
         for _ in run.rounds(self.n_iter):
-            sums = run.sum(_told, told)
-            size = np.full(len(told), peak(np.abs(sums["told"])) or 1.0)
-            told = np.concatenate([told, np.stack([sums["told"], size], axis=1)[:, None]], axis=1)
-        sums = run.sum(partial(_misses, ties=run.ties), told)
-        message = told[:, -1, 0] * (1 - 1 / sums["answers"])
+            sums = run.sum(_sum_messages, history)
+            size = np.full(len(history), peak(np.abs(sums["messages"])) or 1.0)
+            history = np.concatenate([history, np.stack([sums["messages"], size], axis=1)[:, None]], axis=1)
+        sums = run.sum(partial(_misses, ties=run.ties), history)
+        message = history[:, -1, 0] * (1 - 1 / sums["answers"])
         return Fit(
             disparity=peers.unweighted.mean,
             fault=peers.comparable(sums["misses"] / sums["answers"]),
             weight=normalise(peers.comparable(message)),
             iterations=self.n_iter,
             decide=partial(_decide, ties=run.ties),
-            parameters=(told,),
+            parameters=(history,),
         )
 
 
-def _messages(block: Block, told: Floats) -> tuple[Floats, Floats]:
-    """Return the answers as signs, and the last message of each worker to each of their tasks."""
+def _worker_messages(block: Block, history: Floats) -> tuple[Floats, Floats]:
+    """Return answers as signs, and the last message from each worker to each task."""
     sign = 2.0 * block.label - 1.0
     beta = np.ones(len(sign))
-    for number in range(told.shape[1]):
-        alpha = _heard(block, sign, beta)
-        sums, size = told[:, number, 0].take(block.worker), told[:, number, 1].take(block.worker)
+    for number in range(history.shape[1]):
+        alpha = _task_messages(block, sign, beta)
+        sums, size = history[:, number, 0].take(block.worker), history[:, number, 1].take(block.worker)
         beta = (sums - sign * alpha) / size
     return sign, beta
 
 
-def _heard(block: Block, sign: Floats, beta: Floats) -> Floats:
-    """Return the message of each task to each of its workers: the sum of the others' messages."""
-    said = sign * beta
-    heard: Floats = block.to_answers(block.per_task(said)) - said
-    return heard
+def _task_messages(block: Block, sign: Floats, beta: Floats) -> Floats:
+    """Return the message from each task to each worker: the sum of the other workers' messages."""
+    own = sign * beta
+    alpha: Floats = block.to_answers(block.per_task(own)) - own
+    return alpha
 
 
-def _told(block: Block, told: Floats) -> dict[str, Floats]:
-    """Add up, per worker, the agreement of answers and received messages."""
-    sign, beta = _messages(block, told)
-    return {"told": block.per_worker(sign * _heard(block, sign, beta))}
+def _sum_messages(block: Block, history: Floats) -> dict[str, Floats]:
+    """Add up each worker's products of answers and received messages."""
+    sign, beta = _worker_messages(block, history)
+    return {"messages": block.per_worker(sign * _task_messages(block, sign, beta))}
 
 
-def _decide(block: Block, weights: Floats, faults: Floats, told: Floats, *, ties: Ties) -> dict[str, Array]:
-    """Take the sign of the sum of messages."""
-    found = by_sign(block, _messages(block, told)[1], ties)
-    return {"label": found.label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+def _decide(block: Block, weights: Floats, faults: Floats, history: Floats, *, ties: Ties) -> dict[str, Array]:
+    """Return the sign of the sum of messages."""
+    decision = by_sign(block, _worker_messages(block, history)[1], ties)
+    return {
+        "label": decision.label,
+        "confidence": decision.confidence,
+        "error": decision.error,
+        "tied": decision.tied,
+    }
 
 
-def _misses(block: Block, told: Floats, *, ties: Ties) -> dict[str, Floats]:
-    """Count, per worker, the answers that differ from the estimated labels, and all answers."""
-    found = by_sign(block, _messages(block, told)[1], ties)
-    missed = (block.label != block.to_answers(found.label)).astype(np.float64)
+def _misses(block: Block, history: Floats, *, ties: Ties) -> dict[str, Floats]:
+    """Count each worker's answers that differ from the estimated labels, and all answers."""
+    decision = by_sign(block, _worker_messages(block, history)[1], ties)
+    missed = (block.label != block.to_answers(decision.label)).astype(np.float64)
     return {"misses": block.per_worker(missed), "answers": block.per_worker(np.ones(len(missed)))}
 
 
 def by_sign(block: Block, weight: Floats, ties: Ties) -> Decision:
-    """Take class 1 if the weighted signs of a task's answers add up to more than 0, and class 0 if to less.
+    """Return class 1 if the weighted signs of a task's answers have a positive sum, and class 0 if it is negative.
 
-    Each answer has a weight, and a negative one counts for the other class. The confidence is the share of the weight
-    that supports the label. If all weights of a task are 0, its answers count equally. The block needs its
+    Each answer has a weight; a negative weight counts for the other class. The confidence is the share of the weight
+    that supports the label. If all weights of a task are 0, its answers count equally. The block must contain its
     `LabelGroups`.
 
     >>> from allalike._core.blocks.block import Block

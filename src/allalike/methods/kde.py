@@ -1,15 +1,16 @@
-"""KDE: workers close to the density of all answers are reliable, and the label is its highest mode.
+"""KDE: weights from a kernel density of all answers; the label is the highest mode of the density.
 
-KDEm of Wan et al. (2016). Each answer is a bump K((y - x_a) / h_j) around it (`allalike.rules.modes`), an element of
-the space of functions that the kernel spans. The opinions on a task are the weighted sum of its bumps, and the loss of
-an answer is the squared distance of its bump from them:
+This is KDEm (Wan et al., 2016). Each answer is represented by a kernel function K((y - x_a) / h_j) around it
+(`allalike.rules.modes`). The weighted sum of a task's functions is its density, and the loss of an answer is the
+squared distance between its function and the density, in the Hilbert space of the kernel:
 
     N_ja = G_aa - 2 (G w)_a + w' G w,   G_ab = K((x_a - x_b) / h_j).
 
-A worker's score is c_a = -log(f_a / J), where f_a is the worker's mean of N_ja / n_j (n_j answers to task j), and J the
-sum of N_ja / n_j over all answers; with the scores as the new weights w, repeat. The loss of an outlier is bounded. So
-it works with outliers, or where answers form several groups. It does not use all answers: a mode follows few of them,
-so that the mean is better for Gaussian errors.
+A worker's score is c_a = -log(f_a / J). Here f_a is the worker's mean of N_ja / n_j, with n_j answers to task j, and J
+is the sum of N_ja / n_j over all answers. The scores are the weights w of the next round.
+
+The loss of an outlier is bounded, so KDE works with outliers and with answers that form several groups. For Gaussian
+errors it fails to use all information, because a mode depends on few answers; the mean is better.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class KDE(Method):
-    """Weights by the distance to the density of all answers; the label is its highest mode.
+    """Weights from the distance to a kernel density of all answers; the label is its highest mode.
 
-    The fault is the mean loss f_a, which does not depend on the scale of the numbers.
+    The fault is the mean loss f_a, which does not depend on the unit of the numbers.
 
     Parameters
     ----------
@@ -51,17 +52,19 @@ class KDE(Method):
     """
 
     name: ClassVar[str] = "KDE"
-    summary: ClassVar[str] = "density: how far a worker is from the density of all opinions; the truth is its mode"
+    summary: ClassVar[str] = (
+        "kernel density: weights from the distance to the density of all answers; the label is its mode"
+    )
     needs: ClassVar[str] = "numbers"
     max_iter: int = whole(99, least=1)
     tol: float = number(1e-5, least=0)
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for numbers."""
+        """Return whether labels are numbers."""
         return labels.numeric
 
     def fit(self, run: Run) -> Fit:
-        """Compute weights from the scores of the last round."""
+        """Compute weights, round by round."""
         peers = Peers(run)
         rounds = self._repeat(run.map(_prepare), peers)
         return rounds.fit(peers, decide=partial(_decide, kernels=run.kernels, ties=run.ties))
@@ -84,7 +87,7 @@ def _prepare(block: Block) -> Block:
 
 
 def _losses(block: Block, scores: Floats) -> dict[str, Floats]:
-    """Add up, per worker, N_ja / n_j, and the answers to tasks that others answered too."""
+    """Add up N_ja / n_j per worker, and count answers to tasks that others also answered."""
     weight, total = block.answer_weights(scores)
     weight = weight / block.to_answers(total)
     density = densities(block, block[Measured].points, weight)
@@ -100,6 +103,6 @@ def _scores(fault: Floats, answers: Floats, total: float) -> Floats:
 
 
 def _decide(block: Block, weights: Floats, faults: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Array]:
-    found = mode(block, weights, faults, ties)
-    label = kernels.restore(block, found.label)
-    return {"label": label, "confidence": found.confidence, "error": found.error, "tied": found.tied}
+    decision = mode(block, weights, faults, ties)
+    label = kernels.restore(block, decision.label)
+    return {"label": label, "confidence": decision.confidence, "error": decision.error, "tied": decision.tied}

@@ -1,21 +1,21 @@
-"""LA: label aggregation in one pass or two, task after task, as in a stream.
+"""LA: label aggregation in one or two passes, task by task, as in a stream.
 
-Yang et al. (2022). A worker's accuracy has a Beta distribution, whose mode a_i each task updates. Task after task,
+In Yang et al. (2022), a worker's accuracy has a Beta distribution, and each task updates its mode a_i. The first pass
+(LA-1) computes for one task after another
 
     label_j = the label with the largest sum of a_i over the workers who gave it,
-    a_i = (alpha - 1 + right answers so far) / (alpha + beta - 2 + answers so far)
+    a_i = (alpha - 1 + correct answers so far) / (alpha + beta - 2 + answers so far).
 
-is the first pass (LA-1). The second one (LA-2) decides all tasks again, by votes that count k a_i - 1 for k classes,
-with the accuracies at the end of the first. It works on streams and on very many answers: it reads everything once or
-twice, without rounds. It fails where the first tasks mislead it, and LA-1 decides these before it can tell workers
-apart.
+The second pass (LA-2) decides all tasks again by weighted votes. The weight is k a_i - 1 for k classes, with the final
+accuracies of the first pass. LA works on streams and on very many answers, because it reads everything once or twice.
+It fails if the first tasks are misleading. LA-1 decides the first tasks before it can distinguish workers.
 
-Order matters. The paper shuffles; here tasks come in the order of the hashes of their ids, so that neither rows, blocks
-nor engines matter, but names do. A strict pass is not a sum over tasks: each decision depends on the one before. So the
-first 200,000 answers of a problem are loaded into memory and processed task by task, exactly as in the paper. The rest
-**differs from the paper**: it follows in stretches, each as long as all before it, whose tasks are decided with the
-accuracies at its beginning, so that each is one sum. The decisions of LA-1 on the first tasks are kept.
-
+The order of tasks matters. The paper shuffles tasks; here they are sorted by the hashes of their ids. Results therefore
+depend on ids, but not on the order of rows, blocks or the engine. A sequential pass is not a sum over tasks, because
+each decision depends on the previous one. Hence the first 200,000 answers are loaded into memory and processed task by
+task, exactly as in the paper. The rest **differs from the paper**: it is processed in stretches, each as long as all
+answers before it. The tasks of a stretch are decided with the accuracies at its beginning, so each stretch is one sum.
+LA-1 keeps its decisions on the first tasks.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
     from allalike.engines import Run
 
-_WALKED_ANSWERS = 200_000  # of each problem, task by task
+_WALKED_ANSWERS = 200_000  # processed task by task
 _HASHES = 2.0**64
 
 
 @dataclass(frozen=True, kw_only=True)
 class LA(ClassMethod):
-    """Label aggregation in one pass or two: accuracies that every task updates.
+    """Label aggregation in one or two passes: every task updates the accuracies.
 
-    The fault is 1 - a_i, and the weight goes with k a_i - 1.
+    The fault is 1 - a_i, and the weight is proportional to k a_i - 1.
 
     Parameters
     ----------
     passes
-        1: each task is decided with the accuracies so far; 2: all are decided again at the end.
+        With 1, each task is decided with the accuracies so far. With 2, all tasks are decided again at the end.
     alpha, beta
-        The Beta distribution of accuracies before the first task; both are above 1.
+        Parameters of the Beta prior of accuracies; both must be above 1.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -66,7 +66,7 @@ class LA(ClassMethod):
     """
 
     name: ClassVar[str] = "LA"
-    summary: ClassVar[str] = "label aggregation in one or two passes: accuracies that every task moves, as in a stream"
+    summary: ClassVar[str] = "label aggregation in one or two passes: every task updates the accuracies, as in a stream"
     passes: int = option(2, partial(check_number, least=1, below=3, whole=True))
     alpha: float = number(2.0, least=1.001)
     beta: float = number(2.0, least=1.001)
@@ -101,7 +101,7 @@ class LA(ClassMethod):
 
 @dataclass(frozen=True)
 class _Walk:
-    """Accuracies so far, and the decisions on tasks that were processed one by one."""
+    """Accuracies so far, and decisions on the tasks processed one by one."""
 
     right: Floats
     given: Floats
@@ -111,16 +111,16 @@ class _Walk:
     tied: npt.NDArray[np.bool_]
 
     @property
-    def told(self) -> dict[str, Array]:
-        """The decisions, by the column names of a task table."""
+    def decisions(self) -> dict[str, Array]:
+        """Decisions, by column of the table of tasks."""
         return {"label": self.label, "confidence": self.confidence, "tied": self.tied}
 
 
 def _walk(blocks: list[Block], right: Floats, given: Floats, end: float, ties: Ties) -> _Walk:
-    """Decide the tasks whose hashes are before the end, as a share of all, one after the other."""
+    """Decide tasks one by one, up to the end of the stretch, which is a share of all hashes."""
     everyone = np.arange(len(right))
     hits, total = right.tolist(), given.tolist()
-    keys, found = [np.empty(0, np.uint64)], []
+    keys, decisions = [np.empty(0, np.uint64)], []
     for block in blocks:
         worker = everyone[block.workers][block.worker]
         inside = block.task_hash / _HASHES < end  # a sample also has all tasks with gold labels
@@ -134,13 +134,13 @@ def _walk(blocks: list[Block], right: Floats, given: Floats, end: float, ties: T
             best = max(votes.values())
             among = [label for label, vote in votes.items() if vote >= best * (1 - TOLERANCE)]
             truth = among[0] if len(among) == 1 else _draw(block, task, np.array(among), ties)
-            found.append((truth, votes[truth] / sum(votes.values()), len(among) > 1))
+            decisions.append((truth, votes[truth] / sum(votes.values()), len(among) > 1))
             for i in answers:
                 total[workers[i]] += 1
                 hits[workers[i]] += labels[i] == truth
     key = np.concatenate(keys)
     order = np.argsort(key)
-    label, confidence, tied = (np.array([each[part] for each in found])[order] for part in range(3))
+    label, confidence, tied = (np.array([each[part] for each in decisions])[order] for part in range(3))
     return _Walk(np.array(hits), np.array(total), key[order], label.astype(np.int32), confidence, tied.astype(np.bool_))
 
 
@@ -150,7 +150,7 @@ def _draw(block: Block, task: int, labels: Array, ties: Ties) -> int:
 
 
 def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
-    """Take the given label with the largest sum of votes; there is one vote per answer."""
+    """Return the label with the largest sum of votes; ``votes`` contains one value per answer."""
     groups = block[LabelGroups]
     score = sum_by(groups.group, votes, len(groups))
     named = np.bincount(groups.group, minlength=len(groups)) > 0
@@ -161,7 +161,7 @@ def _vote(block: Block, votes: Floats, ties: Ties) -> dict[str, Array]:
 
 
 def _judge(block: Block, accuracy: Floats, *, begin: float, end: float, ties: Ties) -> dict[str, Floats]:
-    """Count right answers to the tasks of a stretch, and all of them."""
+    """Count correct answers and all answers to the tasks of a stretch."""
     place = block.task_hash / _HASHES
     inside = block.to_answers((begin <= place) & (place < end))
     truth = block.to_answers(_vote(block, accuracy.take(block.worker), ties)["label"])
@@ -178,17 +178,17 @@ def _decide_once(
     ends: Floats,
     ties: Ties,
 ) -> dict[str, Array]:
-    """Return the decisions on the first tasks, and decide other tasks with the accuracies before their stretch."""
+    """Return stored decisions on the first tasks, and decide other tasks with the accuracies before their stretch."""
     stretch = (ends <= (block.task_hash / _HASHES)[:, None]).sum(axis=1)
     before = block.to_answers(np.maximum(stretch - 1, 0))
-    found = _vote(block, accuracies[block.worker, before], ties)
+    decisions = _vote(block, accuracies[block.worker, before], ties)
     place = np.searchsorted(walk.key, block.task_hash)
     known = np.searchsorted(walk.key, block.task_hash, "right") > place
-    for name, told in walk.told.items():
-        found[name][known] = told[place[known]]
-    return found
+    for name, stored in walk.decisions.items():
+        decisions[name][known] = stored[place[known]]
+    return decisions
 
 
 def _decide_again(block: Block, weights: Floats, faults: Floats, votes: Floats, *, ties: Ties) -> dict[str, Array]:
-    """Decide with the accuracies at the end."""
+    """Decide with the final accuracies."""
     return _vote(block, votes.take(block.worker), ties)

@@ -1,23 +1,23 @@
-"""CRH and CATD: weights by the loss against the weighted labels, round by round.
+"""CRH and CATD: weights from the loss against the weighted labels, round by round.
 
-**CRH** (Li et al., SIGMOD 2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1; so,
-with the mean loss L_i against the weighted mean or vote,
+**CRH** (Li et al., SIGMOD 2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1. With
+the mean loss L_i against the weighted mean or vote,
 
-    w_i = -log(L_i / sum_i L_i),
+    w_i = -log(L_i / sum_i L_i).
 
-in turn with new answers. It works where workers answer many tasks and differ little: the logarithm keeps the weights
-within a small range, so that CRH is rarely much worse than the unweighted answer. For the same reason it gains little
-from one very good worker among many bad ones, and it keeps wrong first answers.
+Weights and labels are updated alternately. CRH works if workers answer many tasks and differ little. The logarithm
+keeps the weights within a small range, so CRH is rarely much worse than the unweighted labels. For the same reason, it
+fails to profit from one very good worker among many bad ones, and to correct wrong initial labels.
 
-**CATD** (Li et al., VLDB 2014). A worker with few answers may be close to them by luck. If their N_i errors against the
-answers are Gaussian, their variance is below
+**CATD** (Li et al., VLDB 2014). A worker with few answers may be close to the labels by chance. If the worker's N_i
+errors are Gaussian, an upper confidence limit of their variance at level 1 - alpha/2 is
 
-    f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i)
+    f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i).
 
-with confidence 1 - alpha/2, and the weight is 1/f_i, in turn with new weighted means or votes. It works on long tails,
-where most workers gave few answers: a lucky beginner counts little. It reinforces itself: a worker close to the labels
-pulls them closer, and with few tasks the weights end on one worker. Fewer rounds are then better; with one round and
-complete answers it is P-TD-AK with ridge 4.
+The weight is 1/f_i, updated alternately with weighted means or votes z_j. CATD works on long tails, where most workers
+gave few answers: workers with few answers count little. It fails with few tasks, because it reinforces itself: a worker
+close to the labels attracts them, until one worker has all the weight. Fewer rounds are then better. With one round and
+complete answers, CATD equals P-TD-AK with ridge 4.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.fit import Fit
 
-_PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": who has a smaller loss outweighs all
-_MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # what the paper's code clips losses to
-_WORST_SHARE = 1 - 1e-12  # of the largest loss; the rest is rounding, which must not decide who is the worst
+_PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": a smaller loss outweighs all others
+_MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # clipping of losses in the paper's code
+_WORST_SHARE = 1 - 1e-12  # relative to the largest loss: rounding must not determine the worst worker
 
 
 class Losses:
-    """The mean losses per answer against the weighted labels."""
+    """Mean losses per answer against the weighted labels."""
 
     def __init__(self, run: Run, *, zero: str, kernel: Kernel | None = None) -> None:
         self.run = run
@@ -56,13 +56,13 @@ class Losses:
         self._kernel = kernel or partial(loss_sums, kernels=run.kernels, ties=run.ties)
 
     def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return each worker's mean loss, made positive, and its number of answers."""
+        """Return each worker's mean loss, which is made positive, and number of answers."""
         sums = self.run.sum(self._kernel, weights)
         loss = self.peers.comparable(sums["distance"] / sums["answers"])
         return self._positive(loss, sums["answers"]), sums["answers"]
 
     def _positive(self, loss: Floats, answers: Floats) -> Floats:
-        """Lift losses of zero, whose inverse and logarithm are infinite."""
+        """Replace losses of 0, whose inverse and logarithm are infinite."""
         if self._zero == "clip":
             return np.clip(loss * answers, _MIN_LOSS, _MAX_LOSS) / answers
         if self.run.encoding.numeric:
@@ -77,30 +77,30 @@ class LossMethod(Method):
     needs: ClassVar[str] = "classes or numbers"
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for classes or numbers."""
+        """Return whether labels are classes or numbers."""
         return labels.numeric or labels.n_classes is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CRH(LossMethod):
-    """Weights that are logarithms of inverse losses, estimated in turn with the labels.
+    """Weights that are logarithms of inverse losses, updated alternately with the labels.
 
     Parameters
     ----------
     normaliser
-        Divisor of the losses before the logarithm: their ``sum``, or the ``max``, where the worst gets no weight.
+        Divisor of the losses before the logarithm: their ``sum``, or their ``max``, which gives the worst weight 0.
     loss
         For numbers: ``squared`` with the weighted mean, or ``absolute`` with the weighted median.
     standardise
-        For numbers: whether a task's losses are divided by the standard deviation of its answers.
+        For numbers: whether to divide a task's losses by the standard deviation of its answers.
     start
-        For numbers: whether the first answers are the ``mean`` or the ``median``.
+        For numbers: ``mean`` or ``median`` as initial labels.
     zero
-        Treatment of a loss of zero. ``smooth``: half an answer of mean loss is added (classes), or the loss is
-        lifted to 1e-8 of the mean (numbers). ``clip``: as in the code behind the paper's tables, where a worker without
-        any loss outweighs all others.
+        Treatment of a loss of 0. ``smooth`` adds half an answer with the mean loss (classes), or raises the loss to
+        1e-8 of the mean (numbers). ``clip`` follows the code behind the paper's tables, where a worker without loss
+        outweighs all others.
     max_iter, tol
-        Maximum number of rounds, and the change at which they end.
+        Maximum number of rounds, and relative change of the weights at which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -109,7 +109,7 @@ class CRH(LossMethod):
     """
 
     name: ClassVar[str] = "CRH"
-    summary: ClassVar[str] = "the weight is the logarithm of the inverse loss against the weighted answers"
+    summary: ClassVar[str] = "the weight is the logarithm of the inverse loss against the weighted labels"
     normaliser: str = choice("sum", "max")
     loss: str = choice("squared", "absolute")
     standardise: bool = flag(False)
@@ -139,7 +139,9 @@ class CRH(LossMethod):
         """Return the encoding with the rule that belongs to the loss."""
         if not encoding.numeric and (self.loss != "squared" or self.standardise or self.start != "mean"):
             name = encoding.domain.name
-            raise OptionError(f"loss, standardise and start of CRH are for numbers; these are {name} labels.")
+            raise OptionError(
+                f"loss, standardise and start of CRH need numbers, but these are {name} labels. Omit them."
+            )
         return with_rule(encoding, "median") if self.loss == "absolute" else encoding
 
     def _kernel(self, kernels: Kernels, ties: Ties) -> partial[dict[str, Floats]]:
@@ -161,7 +163,7 @@ class CRH(LossMethod):
 def _number_losses(
     block: Block, weights: Floats, *, kernels: Kernels, ties: Ties, absolute: bool, standardise: bool
 ) -> dict[str, Floats]:
-    """Add up, per worker, the losses of numbers that are centred per task."""
+    """Add up each worker's losses on numbers that are centred per task."""
     truth = kernels.decide(block, weights, np.zeros(block.n_workers), ties).label
     loss = np.abs(block.label - block.to_answers(truth))
     loss = loss if absolute else np.square(loss)
@@ -173,16 +175,16 @@ def _number_losses(
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(LossMethod):
-    """Weights by confidence intervals of the errors, which are cautious for workers with few answers.
+    """Weights from upper confidence limits of the variance, which are cautious for workers with few answers.
 
     Parameters
     ----------
     n_iter
-        Maximum number of rounds; they end earlier if the weights no longer change.
+        Maximum number of rounds; they end earlier if the weights converge.
     alpha
-        Share of confidence intervals that may miss.
+        Probability that the two-sided confidence interval misses the variance.
     zero
-        Treatment of a loss of zero, as in `allalike.CRH`.
+        Treatment of a loss of 0, as in `allalike.CRH`.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -205,7 +207,9 @@ class CATD(LossMethod):
         def step(weights: Floats) -> tuple[Floats, Floats]:
             loss, answers = losses(weights)
             limit = loss * answers / (2 * gammaincinv(answers / 2, self.alpha / 2))  # 2 P^-1(N/2, q): a chi2 quantile
-            limit = losses.peers.comparable(limit)  # two workers are alike, however much each of them answered
+            limit = losses.peers.comparable(
+                limit
+            )  # two workers have equal limits, despite different numbers of answers
             with np.errstate(divide="ignore", over="ignore"):
                 return normalise(1.0 / limit), limit
 

@@ -1,10 +1,10 @@
-"""OA: the optimal weights for workers whose errors are known, an upper bound for every method.
+"""OA: optimal weights for workers with known errors, an upper bound for all methods.
 
     numbers:  w_i = 1 / f_i                            (Aitken 1935)
     classes:  w_i = log((1 - f_i)(k - 1) / f_i)        (Grofman, Owen and Feld 1983; k classes)
 
-It measures how much weights could gain at all on these answers, and hence the share of it that a method gains. It is
-not a bound if errors depend on each other or on the task.
+OA shows the largest gain that weights can achieve on these answers. It works if errors are known, from gold labels or
+otherwise. The bound fails if errors depend on each other or on the task.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OA(Method):
-    """The oracle: optimal weights under the noise model of the domain, from the true faults.
+    """Oracle aggregation: optimal weights under the noise model of the label type, from true faults.
 
-    For numbers the weight is 1/f (Aitken 1935), for classes log((1 - f)(k - 1) / f), for other labels the
-    distance to the worst worker.
+    The weight is 1/f for numbers (Aitken 1935), log((1 - f)(k - 1) / f) for classes, and the distance to the worst
+    worker for other labels.
 
     Parameters
     ----------
     faults
-        True fault of each worker, by id (mode ``type``). By default, the mean distance to the gold labels of these
-        tasks (mode ``realised``), which contains more information.
+        True fault of each worker, by id (mode ``type``). Default: the mean distance to the gold labels of these tasks
+        (mode ``realised``), which contains more information.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -47,7 +47,7 @@ class OA(Method):
     """
 
     name: ClassVar[str] = "OA"
-    summary: ClassVar[str] = "oracle aggregation: the best weights for known faults or known truths"
+    summary: ClassVar[str] = "oracle aggregation: optimal weights for known errors or gold labels"
     faults: Mapping[Any, float] | None = field(default=None, repr=False)
 
     def fit(self, run: Run) -> Fit:
@@ -63,16 +63,20 @@ class OA(Method):
     def _type(self, run: Run, faults: Mapping[Any, float]) -> Floats:
         missing = [worker for worker in run.workers.tolist() if worker not in faults]
         if missing:
-            raise OptionError(f"The faults given to OA lack {len(missing)} workers, among them {missing[0]!r}.")
+            raise OptionError(
+                f"faults of OA lacks {len(missing)} workers, for example {missing[0]!r}. Add the fault of each worker."
+            )
         values = np.array([faults[worker] for worker in run.workers.tolist()], np.float64)
         if not np.all(np.isfinite(values) & (values >= 0)):
-            raise OptionError("The faults given to OA must be finite numbers, at least 0.")
+            raise OptionError(
+                "faults of OA contains an infinite, missing or negative number. Use numbers of at least 0."
+            )
         return values
 
     def _realised(self, run: Run) -> Floats:
         sums = run.sum(run.kernels.gold_sums)
         if not sums["answers"].any():
-            raise GoldError("OA needs known truths (gold), or the workers' true faults: OA(faults={worker: fault}).")
+            raise GoldError("OA needs gold labels (gold=) or the workers' true faults: OA(faults={worker: fault}).")
         known = sums["answers"] > 0
         fault = np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0)
         return fill_with_mean(fault)

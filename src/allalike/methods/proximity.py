@@ -1,43 +1,48 @@
-"""P-TD, P-TD-AK, iP-TD and D-TD: good workers are alike, so who is close to the others is close to the truth.
+"""P-TD, P-TD-AK, iP-TD and D-TD: weight workers by their proximity to the other workers.
 
-Meir et al., "Frustratingly Easy Truth Discovery" (AAAI 2023). Algorithm 1 in ten lines, for a matrix of classes with a
-row per worker and a column per task:
+Good workers are alike because they are all close to the truth; each bad worker errs in a different way. A worker's mean
+distance to the others, the disparity, therefore indicates the error, and no gold labels are needed. The source is Meir
+et al., "Frustratingly Easy Truth Discovery" (AAAI 2023).
+
+Algorithm 1 takes ten lines for a matrix of classes, with one row per worker and one column per task:
 
 >>> import numpy as np
->>> said = np.array([list("xxyz"), list("xxyy"), list("xyyz"), list("yzxz")])
->>> distance = (said[:, None] != said).mean(axis=2)               # d_ij: the share of tasks on which i and j differ
->>> disparity = distance.sum(axis=1) / (len(said) - 1)            # pi_i: the mean distance to the other workers
->>> fault = disparity                                             # f_i: estimated from the disparity
->>> weight = (fault.max() - fault) / (fault.max() - fault).sum()  # w_i: from the fault
->>> labels = np.unique(said)
->>> votes = [weight @ (said == label) for label in labels]        # aggregate: the label with the largest total weight
->>> "".join(labels[np.argmax(votes, axis=0)])
+>>> answers = np.array([list("xxyz"), list("xxyy"), list("xyyz"), list("yzxz")])
+>>> distance = (answers[:, None] != answers).mean(axis=2)         # d_ij: share of tasks on which i and j differ
+>>> disparity = distance.sum(axis=1) / (len(answers) - 1)         # pi_i: mean distance to the other workers
+>>> fault = disparity                                             # f_i: estimated error, here the disparity itself
+>>> weight = (fault.max() - fault) / (fault.max() - fault).sum()  # w_i: distance to the worst worker, normalised
+>>> labels = np.unique(answers)
+>>> votes = [weight @ (answers == label) for label in labels]     # total weight behind each label of each task
+>>> "".join(labels[np.argmax(votes, axis=0)])                     # weighted majority vote
 'xxyz'
 
-The same through `allalike.discover`, for any label type, in batches, and with missing answers:
+`allalike.discover` does the same for any label type, in batches and with missing answers:
 
 >>> import allalike
->>> rows = [(worker, task, label) for worker, labels in enumerate(said) for task, label in enumerate(labels)]
+>>> rows = [(worker, task, label) for worker, row in enumerate(answers) for task, label in enumerate(row)]
 >>> result = allalike.discover(rows, method="P-TD")
 >>> "".join(result.truth["label"]), bool(np.allclose(result.workers["weight"], weight))
 ('xxyz', True)
 
-The methods differ in how the disparity becomes a fault, and the fault a weight:
+The four methods differ in two steps, from disparity to fault and from fault to weight:
 
     P-TD:     f_i = pi_i,   w_i = max(f) - f_i, or 1 / f_i for numbers
     P-TD-AK:  f_i = pi_i - mu (numbers),  (pi_i - mu) / (1 - k / (k - 1) mu) (k classes),   w_i as in `OA`
     iP-TD:    pi_i = sum_j w_j d_ij / sum_j w_j,   repeated with the weights of the previous round
-    D-TD:     f_i = the mean distance of i's answers to the unweighted aggregate of each task
+    D-TD:     f_i = mean distance of i's answers to the unweighted aggregate of each task
 
-with mu the mean fault, half the mean distance of two workers (`allalike.noise.Gaussian` and `allalike.noise.OneCoin`
-have the exact forms). P-TD and iP-TD work for every label type with a distance; P-TD-AK needs labels with a noise
-model, and many tasks. D-TD works where the unweighted aggregate is mostly right. With squared distances and means it is
-no new method: d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly, so that it is P-TD-AK with ridge 4 and inverse weights,
-and P-TD with max weights.
+Here mu is the mean fault, estimated by half the mean distance between two workers. The exact forms are in
+`allalike.noise.Gaussian` and `allalike.noise.OneCoin`.
 
-They fail where the bad workers are alike: copies of one bad worker, or a mistake that most workers share, look like
-agreement. Two workers have the same disparity, and get the same weight. With few workers the weighting ``max`` hurts:
-the worst of them counts for nothing.
+P-TD and iP-TD work for every label type with a distance. P-TD-AK needs a noise model and many tasks. D-TD works if the
+unweighted aggregate is mostly right. For squared distances and means it coincides with the others, because
+d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 under inverse weights, and P-TD under max
+weights.
+
+All four fail if bad workers are alike: copies of one bad worker, or an error that most workers share, look like
+agreement. Two workers have the same disparity, and therefore the same weight. With few workers, the weighting ``max``
+loses information because the worst worker gets weight 0.
 """
 
 from __future__ import annotations
@@ -66,15 +71,15 @@ if TYPE_CHECKING:
     from allalike.methods.steps.pairs import PairMatrix
     from allalike.noise import Noise
 
-_BYTES_PER_PAIR = 13  # its mean distance, whether it has common tasks, and its place
-_LEAST_VARIANCE = 1e-24  # of the largest: the square of a distance that is rounding
+_BYTES_PER_PAIR = 13  # mean distance, whether the pair has common tasks, and index
+_LEAST_VARIANCE = 1e-24  # relative to the largest fault: squared rounding errors
 
 
 # Disparity: the mean distance of each worker to the others.
 #
-# With missing answers there are two ways to average. **Pooled**, every pair of answers to the same task counts once; it
-# is a sum over tasks, needs no matrix of workers, and is the default. **Per pair**, every other worker counts once,
-# however many tasks the two have in common. With complete answers both are the same.
+# With missing answers there are two averages. Pooled (the default), every pair of answers to the same task counts once.
+# This is a sum over tasks, and needs no matrix of workers. Per pair, every other worker counts once, regardless of the
+# number of common tasks. With complete answers both are equal.
 
 
 @dataclass(frozen=True)
@@ -98,20 +103,20 @@ class Disparity:
 
     @property
     def mubar(self) -> float:
-        """Half the mean distance of two workers, where every pair of answers counts once."""
+        """Half the mean distance between two workers; every pair of answers counts once."""
         weight = float(self.weight.sum())
         return float(self.distance.sum()) / weight / 2 if weight else np.nan
 
 
 def fill_with_mean(values: Floats) -> Floats:
-    """Return numbers with their mean in place of NaN."""
+    """Replace NaN by the mean of the other values."""
     known = ~np.isnan(values)
     mean = values[known].mean() if known.any() else np.nan
     return np.where(known, values, mean)
 
 
 class Peers:
-    """The disparities of the workers of a run, under any weights of the other workers."""
+    """Disparities of all workers of a run, for any weights of the other workers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
         self.run = run
@@ -124,23 +129,23 @@ class Peers:
             check_digits(np.fmax.reduce(self.unweighted.distance, initial=0.0))
 
     def weighted(self, weights: Floats) -> Floats:
-        """Return mean distances; a worker whose peers have no weight keeps the unweighted one."""
+        """Return weighted mean distances; a worker whose peers have weight 0 keeps the unweighted mean."""
         if (weights == weights[0]).all():
             return self.unweighted.mean
         sums = self._sums(weights)
         return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
 
     def comparable(self, fault: Floats) -> Floats:
-        """Return faults where agreement shows them: a worker without peers has the mean of the others.
+        """Return faults in which workers without peers have the mean of the others.
 
-        Two workers have the same fault, because their distance does not show who errs.
+        Two workers have the same fault, because their distance does not show which one errs.
         """
         known = np.where(self.unweighted.weight > 0, fault, np.nan)
         filled = fill_with_mean(known)
         return np.full(2, filled.mean()) if len(filled) == 2 else filled
 
     def summed(self, weights: Floats) -> Floats:
-        """Return weighted sums of distances, as Algorithm 2 of the paper prints it."""
+        """Return weighted sums of distances, as in the paper's Algorithm 2."""
         peers = self.unweighted.weight
         mean = self._sums(weights).distance / np.where(peers > 0, peers, np.nan) * (len(weights) - 1)
         return fill_with_mean(mean)
@@ -153,21 +158,21 @@ class Peers:
 
 
 def _mean_distances(run: Run) -> tuple[PairMatrix, ...]:
-    """Return the mean distance of each pair of workers over their common tasks, and which pairs have any."""
+    """Return the mean distance of every pair of workers, and a mask of the pairs with common tasks."""
     from allalike.methods.steps.pairs import all_pairs
 
-    pairs = all_pairs(run, each=_BYTES_PER_PAIR, instead="Leave per_pair out: pooled distances need no pairs.")
+    pairs = all_pairs(run, each=_BYTES_PER_PAIR, instead="Omit per_pair: pooled distances need no pairs.")
     return pairs.measure(lambda pairs: (pairs.distance / np.maximum(pairs.common, 1.0), pairs.common > 0))
 
 
-# Weights: from faults to weights.
+# Weights from faults.
 
 
 def normalise(weights: Floats, *_: Any) -> Floats:
-    """Return weights that are never negative and sum to 1.
+    """Return nonnegative weights that sum to 1.
 
-    An infinite weight leaves nothing for the others, nor does one for those below 1e-12 of it: a task that only they
-    answered would be decided by rounding. If all weights are 0, all workers count the same.
+    If a weight is infinite, all finite weights become 0. Weights below 1e-12 of the largest also become 0; otherwise
+    rounding could decide a task. If all weights are 0, all workers get the same weight.
 
     >>> normalise(np.array([3.0, -1.0, 1.0]))
     array([0.75, 0.  , 0.25])
@@ -196,7 +201,7 @@ def equal_weights(n_workers: int) -> Floats:
 
 
 def below_worst(fault: Floats, model: Noise) -> Floats:
-    """Weight by the distance to the worst worker; rounding noise between equals is ignored.
+    """Compute max(f) - f, the distance to the worst worker; rounding errors become 0.
 
     >>> from allalike.noise import Noise
     >>> below_worst(np.array([1.0, 3.0, 2.0]), Noise())
@@ -207,7 +212,7 @@ def below_worst(fault: Floats, model: Noise) -> Floats:
 
 
 def inverse(fault: Floats, model: Noise) -> Floats:
-    """Weight by the inverse; a fault that is only rounding counts as 0, whose weight is infinite.
+    """Compute 1 / f; a fault that is a rounding error counts as 0, and its weight is infinite.
 
     >>> from allalike.noise import Noise
     >>> inverse(np.array([1.0, 4.0]), Noise())
@@ -218,16 +223,16 @@ def inverse(fault: Floats, model: Noise) -> Floats:
 
 
 def below_chance(fault: Floats, model: Noise) -> Floats:
-    """Weight by the distance to a worker who guesses; worse workers have no weight.
+    """Compute the distance to a worker who guesses; `normalise` gives worse workers weight 0.
 
-    For similarities it is the mean similarity.
+    For similarities, this is the mean similarity.
 
     >>> from allalike.noise import OneCoin
     >>> below_chance(np.array([0.25, 0.5]), OneCoin(classes=2))
     array([0.25, 0.  ])
     """
     if model.chance is None:
-        raise OptionError("weighting is 'chance', but these labels have no chance level. Choose max or inverse.")
+        raise OptionError("weighting is 'chance', but this label type has no chance level. Use 'max' or 'inverse'.")
     return without_dust(model.chance - fault, model.chance)
 
 
@@ -235,7 +240,7 @@ WEIGHTINGS = {"max": below_worst, "inverse": inverse, "chance": below_chance, "p
 
 
 def weigh_faults(fault: Floats, weighting: str | None, model: Noise) -> Floats:
-    """Turn faults into weights that sum to 1, by this weighting or by that of the noise model.
+    """Compute weights that sum to 1 from faults, by this weighting or by the default of the noise model.
 
     >>> from allalike.noise import Noise
     >>> weigh_faults(np.array([1.0, 3.0, 2.0]), "max", Noise())
@@ -244,12 +249,12 @@ def weigh_faults(fault: Floats, weighting: str | None, model: Noise) -> Floats:
     return normalise(WEIGHTINGS[weighting or model.weighting](fault, model))
 
 
-# Rounds: a step that is repeated until its estimates no longer change.
+# Rounds: repeat a step until the estimates converge.
 
 
 @dataclass(frozen=True)
 class LastRound:
-    """The final state of the workers, their faults, and the number of rounds."""
+    """Final state and faults of the workers, and the number of rounds."""
 
     state: Floats
     fault: Floats
@@ -257,7 +262,7 @@ class LastRound:
     converged: bool = True
 
     def fit(self, peers: Peers, *, fault: Floats | None = None, weight: Floats | None = None, **estimation: Any) -> Fit:
-        """Return the fit after these rounds; the state is the weights, unless others are given."""
+        """Return the fit after these rounds; the state contains the weights unless ``weight`` is given."""
         return Fit(
             disparity=peers.unweighted.mean,
             fault=self.fault if fault is None else fault,
@@ -273,7 +278,7 @@ def repeat(
 ) -> LastRound:
     """Repeat ``state, fault = step(state)`` until the norm of the change is below ``tol`` times the norm of the state.
 
-    A state has one row per worker.
+    A state contains one row per worker.
     """
     state, fault = start, np.full(len(start), np.nan)
     for iterations in run.rounds(max_iter):
@@ -287,16 +292,16 @@ def repeat(
 
 @dataclass(frozen=True, kw_only=True)
 class PTD(Method):
-    """Proximity: the disparity itself is the fault (the paper's P-TD^D).
+    """Proximity: the disparity is the fault (the paper's P-TD^D).
 
     Parameters
     ----------
     weighting
-        Conversion of a fault to a weight. ``max``: the distance to the worst worker, who gets nothing. ``inverse``:
-        1/f. ``chance``: the distance to a worker who guesses. ``printed``: as the paper prints it, which is ``max`` for
-        all labels. By default ``max``, and ``inverse`` for numbers, where dropping the worst of few workers hurts.
+        Conversion from fault to weight. ``max``: distance to the worst worker, whose weight is 0. ``inverse``: 1/f.
+        ``chance``: distance to a worker who guesses. ``printed``: as in the paper, which is ``max`` for all labels.
+        Default: ``inverse`` for numbers, where the worst of few workers still helps, and ``max`` for other labels.
     per_pair
-        Whether every peer counts once, and not every pair of answers.
+        Whether to average over peers instead of pairs of answers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "z"), ("bob", 2, "x"), ("eve", 2, "y")]
@@ -305,7 +310,7 @@ class PTD(Method):
     """
 
     name: ClassVar[str] = "P-TD"
-    summary: ClassVar[str] = "proximity: the average distance to the others is the fault"
+    summary: ClassVar[str] = "proximity: the mean distance to the other workers estimates the error"
     weighting: str | None = choice(None, *WEIGHTINGS)
     per_pair: bool = flag(False)
 
@@ -318,10 +323,10 @@ class PTD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class PTDAK(Method):
-    """Proximity with faults estimated from the disparity, and optimal weights under a noise model.
+    """Proximity with faults estimated from disparities, and optimal weights under a noise model.
 
-    The options belong to the noise model: `allalike.noise.Gaussian` for numbers (``ridge``, the paper's lambda, and
-    ``nonpositive``), `allalike.noise.OneCoin` for classes (``mu`` and ``transform``).
+    ``ridge`` (the paper's lambda) and ``nonpositive`` belong to `allalike.noise.Gaussian`, the noise model for numbers;
+    ``mu`` and ``transform`` belong to `allalike.noise.OneCoin`, the noise model for classes.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -330,8 +335,8 @@ class PTDAK(Method):
     """
 
     name: ClassVar[str] = "P-TD-AK"
-    summary: ClassVar[str] = "proximity: the fault is solved for, the weight is the best one for it"
-    needs: ClassVar[str] = "classes or numbers, whose noise is known"
+    summary: ClassVar[str] = "proximity with errors estimated under a noise model, and the optimal weights for them"
+    needs: ClassVar[str] = "classes or numbers with a noise model"
     ridge: float | None = None
     nonpositive: str | None = None
     mu: str | None = None
@@ -362,22 +367,22 @@ class PTDAK(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class IPTD(Method):
-    """Iterated proximity: the distances to the others are weighted, round by round.
+    """Iterated proximity: disparities in which the other workers are weighted, round by round.
 
-    omega^0 = 1; pi^t_i is the average distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t.
-    The rounds end when omega changes by less than ``tol``, relative to its norm; two rounds give almost everything.
-    With three workers the rounds may go in a circle.
+    omega^0 = 1; pi^t_i is the mean distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t. The
+    rounds end when omega changes by less than ``tol``, relative to its norm. Two rounds achieve most of the gain. With
+    three workers the rounds may cycle.
 
     Parameters
     ----------
     max_iter, tol
-        Maximum number of rounds, and the relative change of the weights at which they end.
+        Maximum number of rounds, and relative change of the weights at which they end.
     average
-        Whether to divide by the weight of the others, as the paper's text says, or not, as its Algorithm 2 does.
+        Whether to divide by the total weight of the others, as in the paper's text. Its Algorithm 2 does not.
     weighting
-        Conversion of the last disparities to weights, as in `PTD`; ``printed`` also sets ``average=False``.
+        Conversion from final disparities to weights, as in `PTD`; ``printed`` also sets ``average=False``.
     per_pair
-        Whether every peer counts once, and not every pair of answers.
+        Whether to average over peers instead of pairs of answers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "z"), ("bob", 2, "x"), ("eve", 2, "y")]
@@ -387,7 +392,7 @@ class IPTD(Method):
     """
 
     name: ClassVar[str] = "iP-TD"
-    summary: ClassVar[str] = "proximity, iterated: the distance to the others is weighted by how good they are"
+    summary: ClassVar[str] = "iterated proximity: the distance to better workers counts more, round by round"
     max_iter: int = whole(15, least=1)
     tol: float = number(5e-5, least=0)
     average: bool = flag(True)
@@ -409,14 +414,14 @@ class IPTD(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class DTD(Method):
-    """Distance to the unweighted aggregate: the fastest method, and only as good as that aggregate.
+    """Distance to the unweighted aggregate: the fastest method, but limited by the quality of that aggregate.
 
     Parameters
     ----------
     weighting
-        Conversion of a fault to a weight, as in `PTD`.
+        Conversion from fault to weight, as in `PTD`.
     rounds
-        Number of further rounds, each with the weights of the round before.
+        Number of rounds. Each round after the first uses the weights of the previous round.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -425,7 +430,7 @@ class DTD(Method):
     """
 
     name: ClassVar[str] = "D-TD"
-    summary: ClassVar[str] = "distance: how far a worker is from the unweighted answer is the fault"
+    summary: ClassVar[str] = "distance: the mean distance to the unweighted labels estimates the error"
     weighting: str | None = choice(None, *WEIGHTINGS)
     rounds: int = whole(1, least=1)
 
@@ -436,7 +441,7 @@ class DTD(Method):
         weight = np.ones(len(run.workers))
         for _ in run.rounds(self.rounds):
             sums = run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), weight)
-            known = sums["answers"] > 0  # of some answers the distance may be unknown
+            known = sums["answers"] > 0  # some distances may be unknown
             fault = peers.comparable(np.where(known, sums["distance"], np.nan) / np.where(known, sums["answers"], 1.0))
             usable = smooth(fault, sums["answers"]) if inverse else fault
             weight = weigh_faults(usable, self.weighting, model)
@@ -444,9 +449,9 @@ class DTD(Method):
 
 
 def smooth(loss: Floats, answers: Floats) -> Floats:
-    """Return mean losses per answer, with half an answer of the crowd's mean loss added to an exact zero.
+    """Return mean losses per answer; a loss of 0 is smoothed by half an answer with the crowd's mean loss.
 
-    A few answers without an error do not show that a worker never errs.
+    A few answers without errors do not show that a worker never errs.
 
     >>> import numpy as np
     >>> smooth(np.array([0.0, 3.0]), np.array([1.0, 2.0]))
@@ -457,12 +462,12 @@ def smooth(loss: Floats, answers: Floats) -> Floats:
 
 
 def loss_sums(block: Block, weights: Floats, *, kernels: Kernels, ties: Ties) -> dict[str, Floats]:
-    """Add up, per worker, the known distances to the weighted aggregate of each task, and the answers there.
+    """Add up each worker's known distances to the weighted aggregates, and count these answers.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, 2.0), ("bob", 1, 4.0)], domain="real"))
     >>> run.sum(partial(loss_sums, kernels=run.kernels, ties=run.ties), np.ones(2))["distance"]
     array([1., 1.])
     """
-    found = kernels.decide(block, weights, np.zeros(block.n_workers), ties)
-    return known_sums(block, kernels.distance_to(block, found.label))
+    decision = kernels.decide(block, weights, np.zeros(block.n_workers), ties)
+    return known_sums(block, kernels.distance_to(block, decision.label))

@@ -1,11 +1,12 @@
-"""UA: equal weights, the baseline of every other method.
+"""UA: unweighted aggregation, the baseline for all other methods.
 
     w_i = 1 / n   for n workers
 
-The label is the majority vote, mean, median, medoid or another rule of the label type. By Condorcet's theorem (1785) a
-vote on two classes becomes more accurate with every worker, if each is right more often than not and errs
-independently. It works where workers are equally good, where there are two or three of them, and where too few tasks
-tell them apart. It fails where a few know and many guess, or where some copy.
+The label is the majority vote, mean, median, medoid or result of another rule of the label type. Under Condorcet's jury
+theorem (1785), a majority vote on two classes gains accuracy with each pair of additional workers, if workers err
+independently and less than half of the time. UA works if workers are equally good, if there are only two or three, or
+if there are too few tasks to distinguish them. It fails if a few workers know the answer and many guess, or if workers
+copy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class UA(Method):
-    """The aggregation without weights; the faults are the disparities.
+    """Unweighted aggregation; the faults are the disparities.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
@@ -32,7 +33,7 @@ class UA(Method):
     """
 
     name: ClassVar[str] = "UA"
-    summary: ClassVar[str] = "unweighted aggregation: everyone counts the same"
+    summary: ClassVar[str] = "unweighted aggregation: all workers count the same"
 
     def fit(self, run: Run) -> Fit:
         """Return equal weights."""

@@ -74,10 +74,10 @@ SYNONYM, _OWN_WORD = 0.6, 0.8  # scores of a word that may mean several roles, a
 
 def pick_columns(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Find the column of each role: chosen, named as the role, or a synonym; return also the inferred ones.
+) -> dict[str, str]:
+    """Find the column of each role: chosen, named as the role, or a synonym.
 
-    >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")[0]
+    >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
     >>> pick_columns(["user", "annotator", "item", "label"], {}, "The table")
     Traceback (most recent call last):
@@ -89,17 +89,16 @@ def pick_columns(
     for role in (role for role in roles if role not in chosen):
         rates = {name: rate_name(name, role) for name in names if name not in picked.values()}
         best = max(rates.values(), default=0.0)
-        found = [name for name, rate in rates.items() if rate == best >= SYNONYM]
-        if not found:
+        matches = [name for name, rate in rates.items() if rate == best >= SYNONYM]
+        if not matches:
             what = f"Cannot tell which column of {name_within(where)} contains the {role}. Columns:"
             raise ColumnError(f"{what} {list_names(names)}.")
-        if len(found) > 1:
-            listed = " and ".join(map(repr, found)) if len(found) == 2 else list_names(found)
-            number = "two" if len(found) == 2 else f"{len(found):,}"
-            raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: found[0]})
-        picked[role] = found[0]
-    guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
-    return {role: picked[role] for role in roles}, guessed
+        if len(matches) > 1:
+            listed = " and ".join(map(repr, matches)) if len(matches) == 2 else list_names(matches)
+            number = "two" if len(matches) == 2 else f"{len(matches):,}"
+            raise ColumnError(f"{where} has {number} candidates for the {role}: {listed}.", columns={role: matches[0]})
+        picked[role] = matches[0]
+    return {role: picked[role] for role in roles}
 
 
 def check_chosen(

@@ -172,7 +172,7 @@ def _of_table(
         free = [name for name in table.names if name not in known.values()]
         known = {**{role: name for role, name in like().items() if role in _ROLES and name in free}, **known}
     try:
-        picked, _ = pick_columns(table.names, known, table.where, roles=_ROLES)
+        picked = pick_columns(table.names, known, table.where, roles=_ROLES)
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
         right = {role: name for role, name in chosen.items() if name in table.names}
@@ -190,7 +190,7 @@ def _of_table(
     return columns["task"], columns["label"]
 
 
-def read_label_map(given: Any) -> dict[Any, str]:
+def read_label_map(table: Any) -> dict[Any, str]:
     """Return the meaning of each spelling, from a mapping, pairs, or a table with the columns from and to.
 
     Blanks around a spelling are ignored, and 1 equals 1.0.
@@ -198,19 +198,19 @@ def read_label_map(given: Any) -> dict[Any, str]:
     >>> read_label_map({"yes": 1, "no": 0}), read_label_map([("y", "yes"), ("Y", "yes")])
     ({'yes': '1', 'no': '0'}, {'y': 'yes', 'Y': 'yes'})
     """
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, list | tuple) and given and all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
-        pairs = list(given)
+    if isinstance(table, Mapping):
+        pairs = list(table.items())
+    elif isinstance(table, list | tuple) and table and all(isinstance(p, list | tuple) and len(p) == 2 for p in table):
+        pairs = list(table)
     else:
-        pairs = _read_map_table(open_table(given))
+        pairs = _read_map_table(open_table(table))
     meant: dict[Any, str] = {}
     for spelling, meaning in pairs:
         if not isinstance(spelling, str | int | float) or not isinstance(meaning, str | int | float):
             raise InputError(f"The label map has {spelling!r} for {meaning!r}. Use texts or numbers.")
-        key = match_key(spelling)
-        if meant.setdefault(key, str(meaning)) != str(meaning):
-            raise InputError(f"The label map has {meant[key]!r} and {str(meaning)!r} for {spelling!r}. Remove one.")
+        key, text = match_key(spelling), str(meaning)
+        if meant.setdefault(key, text) != text:
+            raise InputError(f"The label map has two meanings for {spelling!r}: {meant[key]!r} and {text!r}. Keep one.")
     if not meant:
         raise InputError("The label map is empty. Add a row, or remove label_map.")
     return meant

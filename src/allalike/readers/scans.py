@@ -290,17 +290,15 @@ class Scan(Files):
         if self.domain is not None and self.has_fields(table.names, table.where):
             table, made = combine(table, field_names(self.domain))
             columns = {**columns, "label": made}
-        found = find_roles(table, columns, frozenset(table.na or ()))
-        kind = found.table.levels.get(found.picked["label"], found.table.domain)
-        table = replace(found.table, na=table.na, domain=kind)
+        found, picked, guessed = find_roles(table, columns, frozenset(table.na or ()))
+        table = replace(found, na=table.na, domain=found.levels.get(picked["label"], found.domain))
         for step in LATER_STEPS:
-            table = step(table, found.picked, self.domain, self.duplicates)
-        return table, found.picked, found.guessed
+            table = step(table, picked, self.domain, self.duplicates)
+        return table, picked, guessed
 
     def pick(self, table: Source) -> tuple[dict[str, str], dict[str, str]]:
         """Return the columns of worker, task and label of a table, and those of them that were guessed."""
-        found = find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))
-        return found.picked, found.guessed
+        return find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))[1:]
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
         """Return a scan for each combination of values of columns; the tasks of each scale stay apart."""

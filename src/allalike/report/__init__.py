@@ -1,1 +1,1 @@
-"""The page on which a result is seen: what it shows, as plain data, and how that becomes one file."""
+"""HTML report of a result: its content as plain data, its charts, and the page."""

@@ -1,4 +1,4 @@
-"""Advice: what to do next, in the order in which it pays, each with its evidence and a command."""
+"""Advice: next steps in order of expected benefit, each with its evidence and a command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 8
 UNCERTAIN = 0.8  # labels with less confidence are worth another answer
-_WANTED_GOLD = 20  # labels from which on error rates have intervals
+_WANTED_GOLD = 20  # gold labels that intervals of error rates need
 _FLAGS = {
     "uninformative": "Their answers do not depend on the tasks.",
     "worse than the crowd": "They make more errors than others on the same tasks, beyond chance.",
@@ -30,7 +30,7 @@ Advice = dict[str, Any]
 
 
 def advise(material: Material, *, single: int, uncertain: int) -> list[Advice]:
-    """Return what to do next: a title, the reason, the workers and tasks that it is about, and a command.
+    """Return the next steps: title, reason, workers and tasks concerned, and a command.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x")])
@@ -52,9 +52,10 @@ def _give(title: str, text: str, command: str = "", workers: Sequence[Any] = (),
 
 
 def _command(material: Material, options: Mapping[str, Any]) -> str:
-    """Return the command that found this with further options, or the call, if it was found in Python.
+    """Return the command of the result with further options, or the call if it was made in Python.
 
-    It is empty where answers were added, of which only the folder knows, and for options that a panel has not.
+    It is empty after an update, because the command does not contain the added answers, and for options that panels
+    lack.
     """
     if material.summary.changes or (material.panel and "screening" in options):
         return ""
@@ -74,7 +75,7 @@ def _about_gold(material: Material) -> Iterator[Advice]:
     known = material.run.n_gold
     if known < _WANTED_GOLD:
         text = (
-            "Answers do not show errors that most workers share. Label some tasks yourself, drawn at random: with"
+            "Answers do not reveal errors that most workers share. Label a random sample of tasks yourself: with"
             f" {_WANTED_GOLD} gold labels, error rates have 95 % intervals, and confidences are calibrated"
             f"{f' ({known:,} so far)' if known else ''}."
         )
@@ -100,7 +101,7 @@ def _about_tasks(material: Material, single: int, uncertain: int) -> Iterator[Ad
         f"{count(uncertain, 'label')} with a confidence below {UNCERTAIN:g}." if uncertain else "",
         f"{count(single, 'task')} with only one answer, which cannot be compared." if single else "",
         "Another answer helps most on the first tasks of details/next_tasks.csv.",
-        f"It makes a correct label more probable by about {100 * gain:.2g} percentage points." if gain else "",
+        f"It raises the probability of a correct label by about {100 * gain:.2g} percentage points." if gain else "",
     ]
     title = f"Collect more answers for {count(max(single, uncertain), 'task')}"
     yield _give(title, " ".join(filter(None, reasons)), tasks=table["task"].tolist())

@@ -1,4 +1,4 @@
-"""Charts of a report as SVG. Each takes rows of plain data, and returns None if there is nothing to see."""
+"""Charts of a report as SVG, from rows of plain data; None if there is nothing to draw."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ Row = dict[str, Any]
 _MARK = "var(--mark)"
 _COLOURS = [f"var(--fault-{number})" for number in range(1, 6)]
 _MAX_INTERVALS = 24
-_MAX_LARGE = 60  # workers for whom a map has room
+_MAX_LARGE = 60  # workers with large marks on a map
 _MAX_PAIRED = 40  # judges whose pairs are drawn
 _MAX_DOTS = 500
 _MAX_BINS = 20
 _MIN_GOLD_ANSWERS = 3  # gold labels of a worker, as for the rank correlation
-_BESIDE = 32  # room for the numbers of an upright axis
-_ALIAS = 124  # room for names that replace aliases
+_BESIDE = 32  # width of the numbers of a vertical axis
+_ALIAS = 124  # width of the names that replace aliases
 _STEP = 18  # from one worker to the next
 
 
 def draw_charts(
     material: Material, people: People, workers: Row, tasks: ShownTasks, neighbours: Row
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the charts that show something, by name, and their captions."""
+    """Return the charts with content, by name, and their captions."""
     unit = material.unit.replace("_", " ")
     errors = np.asarray(material.workers[material.unit], np.float64)
     rows = list_rows(workers)
@@ -126,10 +126,10 @@ def _describe(name: str, material: Material, neighbours: Row) -> str:
         return "Confidence of the labels: tasks at the left need more answers."
     if name == "pairs":
         ratio = "ratio" in material.panel["pairs"][1]
-        what = "often both gave the same wrong answer" if ratio else "their errors correlate"
+        what = "wrong answers that both gave" if ratio else "correlation of their errors"
         return (
-            f"Each field is a pair of judges: the stronger its colour, the more {what} than is expected of two judges"
-            " like them. Pairs with a border have correlated errors beyond chance."
+            f"Each field is a pair of judges. A stronger colour means more {what} than expected for independent judges"
+            " with the same error rates. Pairs with a border have significantly correlated errors."
         )
     gold = material.summary.gold
     if name == "gold" and gold is not None and gold.disparity_error_correlation is not None:

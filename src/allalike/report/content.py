@@ -1,7 +1,7 @@
-"""Content: all that a page shows of a result, as plain data for the template and the script.
+"""Content of a report as plain data for the template and the script.
 
-A page shows at most 500 workers, 2,000 tasks and 30 answers to each (200, 500 and 10 if labels are costly to compare),
-and says what it leaves out. Details of workers come from at most 400,000 answers (20,000).
+A report shows at most 500 workers, 2,000 tasks and 30 answers per task (200, 500 and 10 if labels are costly to
+compare), and lists the omissions. Details of workers come from at most 400,000 answers (20,000).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Limits:
 
     @classmethod
     def of(cls, run: Run) -> Limits:
-        """Return the limits for labels of a type: fewer if they are long and costly to compare."""
+        """Return the limits for a label type: lower ones if labels are costly to compare."""
         return cls() if run.encoding.n_classes or run.encoding.numeric else cls(200, 500, 10, 20_000)
 
 
 def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]:
-    """Return all that a page shows, as dictionaries, lists, texts and numbers.
+    """Return the content of a report as dictionaries, lists, texts and numbers.
 
     >>> import allalike
     >>> page = describe(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])._material())
@@ -119,7 +119,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
 
 
 def _refer_advice(advice: list[dict[str, Any]], material: Material, people: People) -> list[dict[str, Any]]:
-    """Return the workers and tasks of each advice, the workers by their places."""
+    """Return the workers and tasks of each piece of advice, the workers by their positions."""
     numbers = {worker: number for number, worker in enumerate(material.run.workers.tolist())}
     return [
         {

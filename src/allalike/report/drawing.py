@@ -1,7 +1,7 @@
-"""Drawing: SVG elements, and axes with their numbers.
+"""SVG elements, and axes with their numbers.
 
-Charts contain no text of users: a worker is marked by an alias (``W1``), which the script of a page replaces by the
-name. Colours are names of the style sheet (``currentColor``, ``var(--...)``), so they follow the theme.
+Charts contain no text of users: a worker has an alias (``W1``), which the script of a page replaces by the name.
+Colours are names of the style sheet (``currentColor``, ``var(--...)``), so they follow the theme.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 BELOW = 42  # height of an axis with its numbers and its title
 _EDGE = 4  # around a picture
 _LINE, _LETTER = 16, 7  # height of a line of text, and width of a letter
-_ROOM = 52  # for the number of a tick
-_MAX_WRITTEN = 1e7  # from which on numbers have an exponent
+_ROOM = 52  # width of the number of a tick
+_MAX_WRITTEN = 1e7  # larger numbers have an exponent
 _MAX_DRAWN = 1e100
 _FAINT, _CLEAR = {"stroke": "currentColor", "stroke_opacity": 0.12}, {"stroke": "currentColor", "stroke_opacity": 0.5}
 
 
 def tag(name: str, *inside: str, **attributes: Any) -> str:
-    """Write an element; numbers have at most two decimals.
+    """Format an element; numbers have at most two decimals.
 
     >>> tag("text", "W1", x=0.123, text_anchor="end"), tag("line", x2=12.0)
     ('<text x="0.12" text-anchor="end">W1</text>', '<line x2="12"/>')
@@ -37,7 +37,7 @@ def _write(value: Any) -> str:
 
 
 def draw_sheet(left: float, top: float, width: float, height: float, parts: Iterable[str]) -> str:
-    """Return a picture of elements with the visible part of the plane."""
+    """Return an SVG picture of elements, with the visible part of the plane."""
     size = (left - _EDGE, top - _EDGE, width + 2 * _EDGE, height + 2 * _EDGE)
     return tag(
         "svg",
@@ -53,12 +53,12 @@ def draw_sheet(left: float, top: float, width: float, height: float, parts: Iter
 
 
 def draw_text(x: float, y: float, text: str, anchor: str = "start", **more: Any) -> str:
-    """Write a line of text with its middle at a height."""
+    """Draw a line of text, vertically centred."""
     return tag("text", escape(text), x=x, y=y, dy="0.35em", text_anchor=anchor, fill="currentColor", **more)
 
 
 def draw_circle(x: float, y: float, area: float, **style: Any) -> str:
-    """Draw a circle, as a path like all marks of workers."""
+    """Draw a circle as a path."""
     r = math.sqrt(area / math.pi)
     arc = f"a{_write(r)},{_write(r)},0,1,0"
     return tag("path", d=f"M{_write(x - r)},{_write(y)}{arc},{_write(2 * r)},0{arc},{_write(-2 * r)},0", **style)
@@ -109,7 +109,7 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float]:
-        """The values that have a number."""
+        """The values with a number."""
         first, last = math.ceil(self.low / self.step - 1e-9), math.floor(self.high / self.step + 1e-9)
         return [self.step * number for number in range(first, last + 1)]
 
@@ -125,7 +125,7 @@ class Axis(NamedTuple):
 
     @property
     def room_beside(self) -> int:
-        """The width of numbers and title of an upright axis."""
+        """The width of the numbers and the title of a vertical axis."""
         return _LETTER * max(map(len, self.numbers), default=0) + _LINE + 10
 
 
@@ -138,14 +138,14 @@ def _spread(low: float, high: float) -> tuple[float, float]:
 
 
 def _find_step(width: float, most: float) -> float:
-    """Return the smallest of 1, 2 and 5 times a power of 10 that gives at most so many ticks."""
+    """Return the smallest of 1, 2 and 5 times a power of 10 that gives at most ``most`` ticks."""
     least = width / max(most, 1.0)
     power = 10.0 ** math.floor(math.log10(least))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= least * (1 - 1e-9))
 
 
 def draw_below(x: Axis, height: float, *, upright: bool = True) -> list[str]:
-    """Draw the axis below a chart of this height, with or without lines through it."""
+    """Draw the axis below a chart, with or without grid lines."""
     parts = [tag("line", x1=0, x2=x.length, y1=height, y2=height, **_CLEAR)]
     for tick, number in zip(x.ticks, x.numbers, strict=True):
         at = x.place(tick)
@@ -156,7 +156,7 @@ def draw_below(x: Axis, height: float, *, upright: bool = True) -> list[str]:
 
 
 def draw_beside(y: Axis, width: float) -> list[str]:
-    """Draw the axis at the left of a chart of this width, with lines through it."""
+    """Draw the axis at the left of a chart, with grid lines."""
     parts = [tag("line", x1=0, x2=0, y1=0, y2=y.length, **_CLEAR)]
     for tick, number in zip(y.ticks, y.numbers, strict=True):
         at = y.length - y.place(tick)

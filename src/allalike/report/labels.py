@@ -1,7 +1,7 @@
-"""Labels on a page: each different one once, in the form that the script draws.
+"""Distinct labels of a page in the form that the script draws.
 
-Classes and texts are texts, numbers are numbers, rankings, sets, intervals, boxes, spans and points are lists, and a
-mask is a path of SVG along the rows of its pixels, at most 64 of them a side.
+Classes and texts are strings, and numbers are numbers. Rankings, sets, intervals, boxes, spans and points are lists. A
+mask is an SVG path along the rows of its pixels, at most 64 per side.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_SIDE = 64  # pixels of a drawn mask
 
 
 class Labels:
-    """The labels that occur on a page, each once.
+    """Distinct labels of a page.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])
@@ -45,7 +45,7 @@ class Labels:
         self._places: dict[str, int] = {}
 
     def refer(self, codes: Array) -> list[int]:
-        """Return the places of labels among those shown; new ones are added."""
+        """Return the positions of labels in ``shown``; new labels are added."""
         if codes.ndim == 1 and codes.dtype.kind in "iu":
             different, first, place = np.unique(codes, return_index=True, return_inverse=True)
             decoded = self.encoding.decode(different).tolist()
@@ -78,7 +78,7 @@ def _intervals(label: Any) -> list[list[float | int | None]]:
 
 
 def _objects(label: Any, sides: tuple[str, ...]) -> list[list[Any]]:
-    """Return some numbers of each object, and its class; a number that it does not have is 0."""
+    """Return the coordinates of each object, 0 if missing, and its class."""
     return [
         [*(brief(each.get(side, 0), 8) for side in sides), _text(each["class"]) if "class" in each else None]
         for each in label[:_MAX_PARTS]
@@ -86,19 +86,19 @@ def _objects(label: Any, sides: tuple[str, ...]) -> list[list[Any]]:
 
 
 def _points(label: Any) -> list[list[Any]]:
-    """Return the first two coordinates and the class of each point, also where there are more than three."""
+    """Return the first two coordinates and the class of each point."""
     return _objects(label, ("x1", "x2") if label and "x1" in label[0] else ("x", "y"))
 
 
 def _mask(label: Any) -> dict[str, Any]:
-    pixels = label if label.ndim == 2 else label.any(axis=2).T  # a volume is seen along its last axis
+    pixels = label if label.ndim == 2 else label.any(axis=2).T  # a volume is projected along its last axis
     step = max(1, -(-max(pixels.shape) // _MAX_SIDE))
     pixels = pixels[::step, ::step]
     return {"h": pixels.shape[0], "w": pixels.shape[1], "d": trace_rows(pixels)}
 
 
 def trace_rows(pixels: npt.NDArray[np.bool_]) -> str:
-    """Return the pixels of an object as a path of SVG: a rectangle for each run of pixels in a row.
+    """Return the pixels of an object as an SVG path: a rectangle per run of pixels in a row.
 
     >>> trace_rows(np.array([[True, True], [True, False]]))
     'M0 0h2v1h-2zM0 1h1v1h-1z'

@@ -1,4 +1,4 @@
-"""Material of a report: a result, and what several parts of a page need of it."""
+"""Material of a report: a result, and values that several parts of the page need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 class Material:
-    """A result, and for a panel its titled tables, its notes and its messages.
+    """Result to report, and for a panel its titled tables, notes and messages.
 
     >>> import allalike
     >>> material = Material(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]))
@@ -82,7 +82,7 @@ class Material:
 
     @property
     def confidence_name(self) -> str:
-        """The kind of confidence: a probability, or the support by weights."""
+        """The name of the confidence: ``confidence`` for a probability, ``support`` for a share of weights."""
         known = self.fit.uncertainty
         return "support" if known is not None and known.confidence is None else "confidence"
 
@@ -106,7 +106,7 @@ def brief(number: Any, digits: int = _DIGITS) -> float | int | None:
 
 
 def compact(data: Any) -> str:
-    r"""Write data as JSON that can stand in a page: no character in it begins a tag, and surrogates are escaped.
+    r"""Format data as JSON that is safe in an HTML page: without tags and surrogates.
 
     >>> compact({"a": ["</script>", 1]})
     '{"a":["\\u003c/script\\u003e",1]}'

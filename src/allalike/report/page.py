@@ -1,9 +1,9 @@
-"""Page: content becomes one HTML file that needs nothing else and asks nobody.
+"""Page of a report: one HTML file without external files or network requests.
 
-The template has no logic beyond loops and conditions, and escapes whatever it is given. What the tables are made of is
-JSON in a block that browsers do not run, with no sign in it that could end the block. A Content-Security-Policy allows
-the one script and the one style sheet of the page, by their hashes, and pictures that are part of it; everything else
-is forbidden: other scripts, `eval`, requests to any network, frames, forms.
+The template has no logic beyond loops and conditions, and escapes all values. The data of the tables are JSON in a
+block that browsers do not run, and no character can end the block. A Content-Security-Policy allows the script and the
+style sheet of the page by their hashes, and embedded pictures. It forbids other scripts, `eval`, network requests,
+frames and forms.
 """
 
 from __future__ import annotations
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from allalike.report.material import Material
 
 
-# Templates: pages as they are written, which escape whatever they are given, and the style that all pages share.
-
-
 def make_template(text: str) -> jinja2.Template:
-    """Make a template of a text; what it is given is escaped, and what it is not given is an error.
+    """Return a template of a text; values are escaped, and missing values raise an error.
 
     >>> make_template("<b>{{ name }}</b>").render(name="<i>")
     '<b>&lt;i&gt;</b>'
@@ -44,7 +41,7 @@ def make_template(text: str) -> jinja2.Template:
 
 @cache
 def read_asset(name: str, package: str = "allalike.report") -> str:
-    """Return a file beside the pages of a package: a template, a script or a style sheet.
+    """Return the text of a template, a script or a style sheet of a package.
 
     >>> read_asset("style.css")[:5]
     ':root'
@@ -57,7 +54,7 @@ _SCRIPTS = ("elements.js", "labels.js", "tables.js", "panels.js", "pictures.js",
 
 
 def render(material: Material) -> str:
-    """Return the page of a result.
+    """Return the HTML report of a result.
 
     >>> import allalike
     >>> page = render(allalike.discover([("ada", 1, "x"), ("<i>", 1, "y"), ("eve", 1, "x")])._material())
@@ -69,7 +66,7 @@ def render(material: Material) -> str:
 
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
-    """Fill the template with content and pictures."""
+    """Render the template with content and pictures."""
     from markupsafe import Markup
 
     template = make_template(read_asset("page.html"))
@@ -88,7 +85,7 @@ def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
 
 
 def find_policy(script: str, style: str) -> str:
-    """Return the policy that allows one script and one style sheet, and nothing from anywhere.
+    """Return the Content-Security-Policy that allows one script and one style sheet, and no external content.
 
     >>> find_policy("", "")[:33]
     "default-src 'none'; script-src 's"

@@ -1,7 +1,7 @@
-"""Part of the report on a panel: its messages, pairs with correlated errors, and its tables.
+"""Panel section of a report: messages, pairs with correlated errors, and tables.
 
-No text contains the name of a judge: sentences are split at names, and cells refer to places among the workers of the
-page, so that the page can hide all names.
+No text contains the name of a judge, so that the page can hide all names: sentences are split at names, and cells refer
+to positions among the workers of the page.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _MAX_ROWS, _MAX_TEXT = 200, 120
 _NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
-_MAX_RATIO = 4.0  # from which on pairs have the strongest colour
+_MAX_RATIO = 4.0  # with the strongest colour
 _SOMEBODY = "another judge"
 
 Split = list[str | int]
 
 
 def find_places(material: Material, people: People, wanted: Iterable[object] | None = None) -> dict[str, int]:
-    """Return the places of workers by their names: of all, or of those that are wanted."""
+    """Return the positions of workers by name: of all workers, or only of those in ``wanted``."""
     numbers = {str(worker): number for number, worker in enumerate(material.run.workers.tolist())}
     if wanted is not None:
         numbers = {name: numbers[name] for name in map(str, wanted) if name in numbers}
@@ -38,7 +38,7 @@ def find_places(material: Material, people: People, wanted: Iterable[object] | N
 
 
 def split_at(sentence: str, names: Iterable[object], places: dict[str, int]) -> Split:
-    """Split a sentence at names, which become places; names without a place are hidden.
+    """Split a sentence at names, which become positions; names without a position are hidden.
 
     >>> split_at("ada and adam are copies.", ["ada", "adam"], {"ada": 3, "adam": 5})
     ['', 3, ' and ', 5, ' are copies.']
@@ -55,13 +55,13 @@ def split_at(sentence: str, names: Iterable[object], places: dict[str, int]) -> 
 
 
 def split_messages(messages: Sequence[Remark], material: Material, people: People) -> list[Split]:
-    """Return messages, split where a worker is named."""
+    """Return messages split at the names of workers."""
     places = find_places(material, people, [name for message in messages for name in message.names])
     return [split_at(message.sentence, message.names, places) for message in messages]
 
 
 def describe_panel(material: Material, people: People) -> dict[str, Any] | None:
-    """Return the messages and tables of a panel, or None if the workers are no panel."""
+    """Return the messages and tables of a panel, or None for other results."""
     if not material.panel:
         return None
     places = find_places(material, people)

@@ -40,8 +40,7 @@ class Chart:
             target.write_text(self.svg, encoding="utf-8")
             return target
         if target.suffix.lower() != ".png":
-            named = f"Name it {target.stem}.svg."
-            raise OutputError(f"Cannot write {target}: charts are saved as .svg or .png. {named}")
+            raise OutputError(f"Cannot write {target}: charts are saved as .svg or .png. Name it {target.stem}.svg.")
         try:
             import cairosvg  # type: ignore[import-untyped,import-not-found,unused-ignore]
         except ImportError:
@@ -69,19 +68,19 @@ class Plots:
 
     def workers(self) -> Chart:
         """Draw the 95 % confidence intervals of the best and the worst workers; without gold labels, their ranks."""
-        return self._draw("intervals", "no worker's error is known")
+        return self._draw("intervals", "errors of workers are unknown")
 
     def map(self) -> Chart:
         """Draw workers on a map by multidimensional scaling: workers with similar answers are close."""
-        return self._draw("map", "the distances between workers are not known, or show no clear difference")
+        return self._draw("map", "distances between workers are unknown or do not differ significantly")
 
     def confidence(self) -> Chart:
         """Draw a histogram of the labels' confidence, or of the width of intervals for numbers."""
-        return self._draw("confidence", "the confidence of the labels is not known")
+        return self._draw("confidence", "the confidence of the labels is unknown")
 
     def errors(self) -> Chart:
         """Draw a histogram of the workers' estimated errors."""
-        return self._draw("errors", "the workers' errors are not known, or hardly differ")
+        return self._draw("errors", "errors of workers are unknown or do not differ significantly")
 
     def gold(self) -> Chart:
         """Draw each worker's disparity (mean distance to the others) against the error on gold labels."""
@@ -96,7 +95,7 @@ class Plots:
         chart = self._page["charts"].get(name)
         if chart is None:
             raise UnsupportedError(
-                f"There is nothing to draw: {reason}. The tables result.workers and result.truth remain."
+                f"There is nothing to draw: {reason}. Use the tables result.workers and result.truth instead."
             )
         names = self._page["data"]["people"]["names"]
         colours = dict(re.findall(r"--([\w-]+): (#\w+)", read_asset("style.css").partition("}")[0]))

@@ -1,9 +1,8 @@
-"""Tasks on a page: all of them, or the most important ones, with their answers.
+"""Tasks of a page: all tasks, or the most important ones, with their answers.
 
-One pass over the estimated labels keeps the tasks with the least certain labels, those that weights changed, and those
-with many answers and no clear label. On the same pass labels are counted by confidence, and those of a sample of tasks
-are kept, to be compared with answers. The **doubt** about a label is 1 minus its confidence, or for numbers the width
-of its interval.
+One pass over the estimated labels selects the tasks with the least certain labels, with labels changed by weights, and
+with many answers and no clear label. The same pass counts labels by confidence and keeps a sample of labels for
+comparison with answers. The **uncertainty** of a label is 1 minus its confidence, or the width of its interval.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
     from allalike.report.workers import People
 
 _HASHES = 2.0**64
-_MAX_DOUBT = 1e300  # of intervals without end
+_MAX_DOUBT = 1e300  # of unbounded intervals
 _MAX_NAME = 80  # characters of the id of a task
 _MAX_DISAGREEMENTS, _MAX_CLASSES = 10, 8
 
 
 @dataclass(frozen=True)
 class ShownTasks:
-    """The tasks of a page, a sample of all, their number by confidence, and the number of those with one answer."""
+    """Tasks of a page, a sample of all tasks, the number of tasks by confidence, and with a single answer."""
 
     shown: Piece
     sample: Piece
@@ -50,7 +49,7 @@ class ShownTasks:
 
 
 def choose_tasks(pieces: Iterable[Piece], most: int, share: float) -> ShownTasks:
-    """Choose about so many of the most important tasks, and a sample of a share of all.
+    """Choose about ``most`` of the most important tasks, and a sample of a share of all tasks.
 
     >>> from allalike._core.columns.values import Values
     >>> found = {"label": np.array([0, 1]), "confidence": np.array([0.9, 0.6]), "changed": np.array([False, True])}
@@ -72,7 +71,7 @@ def choose_tasks(pieces: Iterable[Piece], most: int, share: float) -> ShownTasks
 
 
 def measure_doubt(found: dict[str, Array]) -> Floats:
-    """Return the doubt about each label, 0 if it is not known.
+    """Return the uncertainty of each label, 0 if it is unknown.
 
     >>> measure_doubt({"confidence": np.array([0.75, np.nan])})
     array([0.25, 0.  ])
@@ -113,13 +112,13 @@ def list_tasks(piece: Piece, labels: Labels) -> dict[str, Any]:
     return columns | {name: np.flatnonzero(piece.found[name]).tolist() for name in marked}
 
 
-# Answers beside estimated labels, as codes: the answers to each task, and each worker's disagreements and confusions.
+# Comparison of answers with estimated labels, as codes: per task, and each worker's disagreements and confusions.
 
 
 def list_answers(
     block: Block, piece: Piece, people: People, labels: Labels, weight: Floats, most: int
 ) -> dict[int, list[Any]]:
-    """Return, by the row of each task, its workers and labels, those with most weight first; at most so many."""
+    """Return at most ``most`` workers and labels per task, by its row, those with the largest weight first."""
     place = {int(each): number for number, each in enumerate(block.task_hash)}
     listed: dict[int, list[Any]] = {}
     for row, each in enumerate(piece.tasks.hashes().tolist()):
@@ -138,7 +137,7 @@ def list_answers(
 
 @dataclass(frozen=True)
 class Compared:
-    """Answers of workers beside the labels of a sample of tasks, as codes."""
+    """Answers by workers and the labels of a sample of tasks, as codes."""
 
     worker: npt.NDArray[np.intp]
     task: npt.NDArray[np.intp]
@@ -149,7 +148,7 @@ class Compared:
 
 
 def compare_answers(block: Block, sample: Piece, kernels: Kernels, workers: npt.NDArray[np.intp]) -> Compared:
-    """Compare the answers of some workers with the labels of a sample of tasks."""
+    """Compare the answers by the shown workers with the labels of a sample of tasks."""
     hashes = sample.tasks.hashes()
     order = np.argsort(hashes, kind="stable")
     nearest = np.searchsorted(hashes[order], block.task_hash)
@@ -192,7 +191,7 @@ def list_disagreements(
 def count_confusions(
     compared: Compared, n_labels: int, workers: npt.NDArray[np.intp], labels: Labels
 ) -> dict[str, Any] | None:
-    """Count how often each worker gave each of the most frequent classes to tasks of each of them."""
+    """Count each worker's answers by estimated and given label, for the most frequent classes."""
     if not n_labels or not len(compared.worker):
         return None
     used = np.bincount(compared.truth, minlength=n_labels)[:n_labels] * 1.0

@@ -1,4 +1,4 @@
-"""Words: what a page says of a result in figures, sentences and lists."""
+"""Key figures, agreement, settings, citation and questions of a report as texts."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from allalike.report.material import Material
     from allalike.result.summary import ConfidenceSummary, Summary
 
-_ELSEWHERE = ("answers", "workers", "tasks", "versions", "screening", "files", "panel")  # on the page
-_NAMING = ("leaders", "its_leaders")  # names of workers, which a page can hide only where it knows them
+_ELSEWHERE = ("answers", "workers", "tasks", "versions", "screening", "files", "panel")  # shown in other sections
+_NAMING = ("leaders", "its_leaders")  # names of workers, which the page could not hide in this list
 _MAX_SETTINGS, _MAX_VALUE = 60, 200
-_MAX_PAIRS = 4_000_000  # of answers to a task, above which comparing all takes too long
+_MAX_PAIRS = 4_000_000  # pairs of answers to the same task that are compared
 _MAX_NAME, _MAX_LABEL = 120, 60
 
 Figure = dict[str, str]
 
 
 def list_figures(material: Material) -> list[Figure]:
-    """Return the few numbers that sum a result up, each with a name and a note."""
+    """Return the key figures of a result, each with a name and a note."""
     summary = material.summary
     changed = f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{format_ties(summary)}"
     answers = show_number(summary.answers / max(summary.tasks, 1))
@@ -56,7 +56,7 @@ def _list_confidence(known: ConfidenceSummary | None) -> Iterator[Figure]:
     if known is None or not math.isfinite(known.mean):
         return
     correct = known.mean if known.share_right is None else known.share_right
-    note = f"{CONFIDENCE_SOURCES[known.estimated_from]}; errors that most workers share do not show"
+    note = f"{CONFIDENCE_SOURCES[known.estimated_from]}; misses errors that most workers share"
     if known.share_right_low is not None and known.share_right_high is not None:
         ends = f"{100 * known.share_right_low:.0f} to {100 * known.share_right_high:.0f} %"
         measured = known.estimated_from == "gold"
@@ -67,7 +67,7 @@ def _list_confidence(known: ConfidenceSummary | None) -> Iterator[Figure]:
 def _list_alpha(agreement: Agreement | None) -> Iterator[Figure]:
     if agreement is not None and math.isfinite(agreement.alpha):
         known = math.isfinite(agreement.ci_low)
-        interval = f"{agreement.ci_low:.2f} to {agreement.ci_high:.2f}" if known else "interval not known"
+        interval = f"{agreement.ci_low:.2f} to {agreement.ci_high:.2f}" if known else "interval unknown"
         name = name_alpha(agreement.run.domain.name, agreement.run.domain.distance)
         yield _figure(f"{agreement.alpha:.2f}", name, f"{interval}; 1 is perfect, 0 is chance")
 
@@ -126,7 +126,7 @@ def _write(value: Any) -> str:
 
 
 def cite(material: Material) -> list[str]:
-    """Return a paragraph for a paper about the method and model that were used, and the references that it cites.
+    """Return a paragraph for a paper about the method and the chosen model, and its references.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]
@@ -152,7 +152,7 @@ def cite(material: Material) -> list[str]:
 
 
 def _describe_model(summary: Summary) -> tuple[str, tuple[Citation, ...]]:
-    """Return the model that gave the labels, in words, and its papers."""
+    """Return the name of the model of the labels, and its papers."""
     from allalike.methods import METHODS
     from allalike.methods.citations import CITATIONS, MODELS
 
@@ -173,7 +173,7 @@ def _describe_model(summary: Summary) -> tuple[str, tuple[Citation, ...]]:
 
 
 def _list_evidence(summary: Summary) -> Iterator[str]:
-    """Yield what the model used beside the answers, and how the labels differ from the unweighted ones."""
+    """Yield sentences about gold labels, screening, and labels that differ from the unweighted ones."""
     screening = summary.screening
     if summary.gold and summary.gold.tasks and summary.method.options.get("use_gold"):
         gold = count(summary.gold.tasks, "gold label")
@@ -181,7 +181,7 @@ def _list_evidence(summary: Summary) -> Iterator[str]:
     if screening and (copies := screening.n_groups.get("copies", 0)):
         yield f"{count(copies, 'group')} of workers who copied counted as one worker each."
     if screening and screening.uninformative.silenced and (workers := screening.uninformative.workers):
-        yield f"{count(workers, 'worker')} whose answers did not depend on the tasks did not count."
+        yield f"We excluded {count(workers, 'worker')} whose answers did not depend on the tasks."
     if summary.method.name != "UA":
         unweighted = name_unweighted(summary.domain)
         yield f"{count(summary.changed, 'label')} differed from the {unweighted}{format_ties(summary)}."
@@ -191,7 +191,7 @@ def _list_evidence(summary: Summary) -> Iterator[str]:
 
 
 def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, Any], sampled: int) -> dict[str, str]:
-    """Return what tables and details leave out; nothing if they are complete."""
+    """Return notes about rows that tables and details omit; none if they are complete."""
     n_tasks, left = material.summary.tasks, {}
     n_workers, n_shown = len(workers["answers"]), len(tasks["id"])
     if n_workers < workers["total"]:
@@ -216,10 +216,10 @@ def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, A
 
 
 def list_scales(scales: Mapping[str, Agreement]) -> list[dict[str, Any]]:
-    """Return each scale with its questions and its alpha; those with one question, which has no alpha, come first.
+    """Return each scale with its questions and its alpha; single questions, which have no alpha, come first.
 
-    Each question has its number of answers, the share of equal pairs of them, and the most frequent answer with its
-    share. Questions whose answers cannot be counted, such as drawings, are left out.
+    Each question has its number of answers, the share of equal pairs of answers, and the most frequent answer with its
+    share. Questions whose answers cannot be counted, such as drawings, are omitted.
     """
     listed: list[dict[str, Any]] = []
     for name, each in scales.items():
@@ -246,7 +246,7 @@ def _list_questions(run: Run) -> list[dict[str, str]]:
 
 
 def _count_answers(block: Block, *, kernels: Kernels) -> dict[str, Array]:
-    """Count the answers to each task, and the most frequent one; none where labels are no plain values."""
+    """Count the answers to each task and find the most frequent one; 0 if labels are not plain values."""
     codes = kernels.restore_answers(block, np.arange(len(block.label)))
     plain = codes.ndim == 1 and codes.dtype.kind in "biuf"
     if not plain:

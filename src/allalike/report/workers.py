@@ -1,18 +1,18 @@
-"""Workers on a page: which are shown, their columns, their map and their matrix.
+"""Workers of a page: selection, table columns, map and distance matrix.
 
-Up to a number of workers all are shown, by weight; if there are more, the flagged ones and those with most answers.
-Distances between workers are those of the answers at hand, as lengths (roots, if distances are squares). Pairs without
-a common task are placed at their mean distance from others.
+All workers are shown up to a limit. Above it, flagged workers and those with most answers are shown. Distances between
+workers are means over the sampled answers (roots for squared distances). Pairs without a common task get the mean of
+both workers' distances to others.
 
 The map is classical scaling (Torgerson, Psychometrika 17, 1952): with the matrix D of distances, the two largest
 eigenvalues of ``B = -1/2 J D^2 J`` with ``J = I - 11'/n`` give the coordinates ``sqrt(l) v``. The first axis points to
-larger disparities. The matrix is ordered by the tree of average linkage; of its 2^(n-1) orders, that with the closest
-neighbours is taken (Bar-Joseph, Gifford and Jaakkola, Bioinformatics 17, 2001). With M(i, j) the least sum of the
-distances of neighbours in a group whose first leaf is i and whose last is j, and with i in one part and j in the other,
+larger disparities. The matrix is sorted by optimal leaf ordering of the average-linkage tree (Bar-Joseph, Gifford and
+Jaakkola, Bioinformatics 17, 2001). M(i, j) is the smallest sum of distances between neighbours in a group with first
+leaf i and last leaf j. With i and j in different parts of the group,
 
     M(i, j) = min over k, l of M(i, k) + D(k, l) + M(l, j),
 
-where k is the last leaf of the first part, and l the first leaf of the second.
+for the last leaf k of the first part and the first leaf l of the second.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.intp]
 
 _MAX_NAME = 120
-_MIN_WORKERS = 6  # for pictures that compare them
-_MAX_FLAGGED = 0.4  # share of those shown that may be there for their flags
+_MIN_WORKERS = 6  # for charts that compare workers
+_MAX_FLAGGED = 0.4  # share of flagged workers among those shown
 _MAX_PAIRS, _MAX_COSTLY_PAIRS = 4_000_000, 200_000
 
 
 class People:
-    """The workers of a page: an alias is W and the place, from 1 on.
+    """Workers of a page; the alias of a worker is W and the position, starting at 1.
 
     >>> import allalike
     >>> from allalike.report.material import Material
@@ -57,7 +57,7 @@ class People:
         self.refer(shown)
 
     def refer(self, workers: Array) -> list[int]:
-        """Return the places of workers among those named; new ones are added."""
+        """Return the positions of workers in ``names``; new workers are added."""
         for number in dict.fromkeys(workers[self._places[workers] < 0].tolist()):
             self._places[number] = len(self.names)
             name, task = str(self._run.workers[number]), self._run.worker_task
@@ -68,7 +68,7 @@ class People:
 
 
 def choose_workers(material: Material, most: int) -> Numbers:
-    """Return the numbers of the workers to show, by weight and then by error; those with few answers come last."""
+    """Return the numbers of the workers to show, sorted by weight and error; workers with few answers come last."""
     fit, answers, flags = material.fit, material.run.answer_counts, material.flags
     few = np.array(["few answers" in words for words in flags])
     flagged = np.array([len(words) for words in flags]) > few
@@ -100,7 +100,7 @@ def list_workers(material: Material, shown: Numbers) -> dict[str, Any]:
 
 
 def find_interval(material: Material) -> tuple[str, str] | None:
-    """Return the columns of the workers' intervals: of the error, without gold labels of the rank, or None."""
+    """Return the columns of the workers' intervals: of the error, or of the rank without gold labels, or None."""
     for names in (("ci_low", "ci_high"), ("rank_low", "rank_high")):
         if np.isfinite(material.numbers(names[0]) + material.numbers(names[1])).any():
             return names
@@ -118,7 +118,7 @@ def all_overlap(material: Material) -> bool:
 
 
 def may_differ(material: Material) -> bool:
-    """Return whether charts may show differences: between six workers or more, whose intervals do not all overlap."""
+    """Return whether charts can show differences: at least six workers, and not all intervals overlap."""
     return len(material.run.workers) >= _MIN_WORKERS and not all_overlap(material)
 
 
@@ -126,8 +126,8 @@ def may_differ(material: Material) -> bool:
 
 
 def compare_workers(material: Material, block: Block, shown: Numbers) -> dict[str, Any]:
-    """Return the places of workers on a map, and their matrix in the order of a tree; nothing if no two of them met."""
-    if not may_differ(material) or material.run.worker_task is not None:  # they would show mere chance
+    """Return the coordinates of workers on a map, and their ordered matrix; nothing without common tasks."""
+    if not may_differ(material) or material.run.worker_task is not None:  # differences would be due to chance
         return {}
     distances = measure_distances(material, block, shown)
     met = float(np.isfinite(distances[np.triu_indices(len(shown), 1)]).mean())
@@ -139,7 +139,7 @@ def compare_workers(material: Material, block: Block, shown: Numbers) -> dict[st
 
 
 def measure_distances(material: Material, block: Block, shown: Numbers) -> Floats:
-    """Return the mean distance of each pair of workers on the tasks at hand; NaN for pairs without a common task."""
+    """Return the mean distance of each pair of workers on sampled tasks; NaN for pairs without a common task."""
     encoding = material.run.encoding
     most = _MAX_PAIRS if encoding.n_classes or encoding.numeric else _MAX_COSTLY_PAIRS
     first = max(int(np.searchsorted(np.cumsum(block.sizes.astype(np.float64) ** 2), most)), 1)
@@ -159,7 +159,7 @@ def measure_distances(material: Material, block: Block, shown: Numbers) -> Float
 
 
 def fill_unknown(distances: Floats) -> Floats:
-    """Return distances in which pairs who never met are as far apart as each is from others, on average.
+    """Replace unknown distances by the mean of both workers' mean distances to others.
 
     >>> nan = np.nan
     >>> fill_unknown(np.array([[0.0, 0.2, nan], [0.2, 0.0, 0.4], [nan, 0.4, 0.0]]))
@@ -178,7 +178,7 @@ def fill_unknown(distances: Floats) -> Floats:
 
 
 def place_workers(distances: Floats, disparity: Floats) -> Floats:
-    """Return two coordinates of each worker, from distances of all pairs.
+    """Return two coordinates per worker by classical scaling of all distances.
 
     >>> line = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0], [3.0, 2.0, 0.0]])
     >>> place_workers(line, np.array([0.1, 0.1, 0.5]))[:, 0].round(3)
@@ -195,7 +195,7 @@ def place_workers(distances: Floats, disparity: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """A group: its leaves, those of its one part first, and M of each pair of them."""
+    """Group: its leaves, those of the first part first, and M of each pair of leaves."""
 
     leaves: Numbers
     least: Floats
@@ -203,7 +203,7 @@ class _Tree:
 
 
 def order_leaves(distances: Floats) -> Numbers:
-    """Return the leaves of the tree of average linkage, in the order with the closest neighbours.
+    """Return the optimal leaf ordering of the average-linkage tree.
 
     >>> apart = np.abs(np.subtract.outer([0.0, 5.0, 2.0, 9.0], [0.0, 5.0, 2.0, 9.0]))
     >>> order_leaves(apart)
@@ -218,9 +218,9 @@ def order_leaves(distances: Floats) -> Numbers:
 
 
 def _join_closest(distances: Floats) -> list[tuple[int, int]]:
-    """List the pairs of groups that are joined, by one leaf of each, of which the first then stands for both.
+    """Return the joined pairs of groups, each named by one leaf; the first leaf then names the joined group.
 
-    No group is closer to a mean than it was to the closer of the two, so few have a new neighbour.
+    The distance to a joined group is never below the smaller distance to its parts, so few nearest neighbours change.
     """
     n, joined = len(distances), []
     apart, size = np.array(distances, np.float64), np.ones(n)
@@ -240,7 +240,7 @@ def _join_closest(distances: Floats) -> list[tuple[int, int]]:
 
 
 def _join(one: _Tree, other: _Tree, distances: Floats) -> _Tree:
-    """Make a group of two."""
+    """Join two groups."""
     leaves, n = np.concatenate([one.leaves, other.leaves]), len(one.leaves)
     across = _least_sums(_least_sums(one.least, distances[np.ix_(one.leaves, other.leaves)]), other.least)
     least = np.full((len(leaves), len(leaves)), np.inf)
@@ -249,7 +249,7 @@ def _join(one: _Tree, other: _Tree, distances: Floats) -> _Tree:
 
 
 def _least_sums(left: Floats, right: Floats) -> Floats:
-    """Return the least left(i, k) + right(k, j) over k, as a product of matrices adds up left(i, k) right(k, j)."""
+    """Return the min-plus product of two matrices: the minimum of left(i, k) + right(k, j) over k."""
     sums = np.full((len(left), right.shape[1]), np.inf)
     for k, row in enumerate(right):
         np.minimum(sums, left[:, k, None] + row, out=sums)
@@ -257,7 +257,7 @@ def _least_sums(left: Floats, right: Floats) -> Floats:
 
 
 def _list_leaves(tree: _Tree, first: int, last: int, distances: Floats) -> list[int]:
-    """List the leaves of a group from its first to its last, which are given by their places in it."""
+    """List the leaves of a group from its first to its last leaf, which are given by their positions."""
     if tree.parts is None:
         return [int(tree.leaves[0])]
     one, other = tree.parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.words import count
-from allalike.answers.answers import say_columns, say_left_out
+from allalike.answers.answers import format_columns, format_excluded
 from allalike.errors import DataNote
 from allalike.result.summary import Summary
 
@@ -137,7 +137,7 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
 
     guessed = summary.guessed
     if columns := guessed.get("columns"):
-        yield Remark(f"Detected: {say_columns(columns)}.", "columns", columns)
+        yield Remark(f"Detected: {format_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
         if option not in _OWN_SENTENCES:
             texts = {
@@ -190,9 +190,9 @@ def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
 
 def _left_out(summary: Summary) -> Iterator[Remark]:
     if summary.missing_dropped:
-        yield Remark(say_left_out("missing_dropped", summary.missing_dropped), "missing", "drop")
+        yield Remark(format_excluded("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(say_left_out("abstained_dropped", summary.abstained_dropped), "abstain_label")
+        yield Remark(format_excluded("abstained_dropped", summary.abstained_dropped), "abstain_label")
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
         yield Remark(f"Excluded {part} without a recognisable answer, such as {unparsed.example!r}.")
@@ -201,7 +201,7 @@ def _left_out(summary: Summary) -> Iterator[Remark]:
         ("repeats_set_aside", summary.repeats_set_aside, "which"),
     ):
         if number:
-            yield Remark(f"{say_left_out(what, number).removesuffix('.')} (duplicates= says {word}).")
+            yield Remark(f"{format_excluded(what, number).removesuffix('.')} (duplicates= says {word}).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values, shorten, table_of, text_column
 from allalike._core.words import count
-from allalike.answers.answers import say_columns
+from allalike.answers.answers import format_columns
 from allalike.frames import number_repeated
 from allalike.methods.auto.uncertainty import FEW
 from allalike.result.messages import (
@@ -227,7 +227,7 @@ def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: boo
     return "\n".join(
         [
             f"Result: {describe_counts(summary)}, by {summary.method.name} on {summary.engine}.",
-            *([f"Columns: {say_columns(columns)}."] if columns else []),
+            *([f"Columns: {format_columns(columns)}."] if columns else []),
             *(f"  task {shorten(task)}: {shorten(label)}" for task, label in zip(tasks, labels, strict=True)),
             *format_label_changes(summary, recurring=run.domain.recurring),
             *(remark.sentence for remark in remarks),

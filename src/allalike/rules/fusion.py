@@ -2,7 +2,7 @@
 
 Drawings of the same object form a group (`allalike.rules.grouping`). With weights w,
 
-        share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
+    share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
 
 and a group is kept if its share exceeds the quorum. A share equal to the quorum, up to a relative 1e-9, is rejected
 without drawing. The class of an object is the one with the largest weight among its members. Its position is the middle
@@ -139,28 +139,23 @@ def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
     seen = sum_by(grouped.group, weight[grouped.answer], len(grouped))
     size = np.bincount(grouped.answer, minlength=len(weight))
     count = np.bincount(grouped.task, minlength=block.n_tasks)
-    answer, group = _meetings(block, count)
+    counts, first = block.to_answers(count), block.to_answers(np.cumsum(count) - count)
+    answer = np.repeat(np.arange(len(counts)), counts)  # all pairs of an answer and a group of its task
+    group = np.arange(len(answer)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
     without, own = seen[grouped.group] - weight[grouped.answer], seen[grouped.group]
     hits, total = np.zeros((2, len(weight), len(QUORUMS)))
     for column, quorum in enumerate(QUORUMS):
         least = quorum * (1 + TOLERANCE) * others
         kept = sum_by(answer, (seen[group] > least[answer]) * 1.0, len(weight))
         agreed = sum_by(grouped.answer, (without > least[grouped.answer]) * 1.0, len(weight))
-        with_her = sum_by(grouped.answer, (own > least[grouped.answer]) * 1.0, len(weight))
+        joined = sum_by(grouped.answer, (own > least[grouped.answer]) * 1.0, len(weight))
         hits[:, column] = np.where(heard, 2 * weight * agreed, 0.0)
-        total[:, column] = np.where(heard, weight * (kept - with_her + agreed + size), 0.0)
+        total[:, column] = np.where(heard, weight * (kept - joined + agreed + size), 0.0)
     per_worker = {}
     for name, each in (("hits", hits), ("total", total)):
         columns = [sum_by(block.worker, column, block.n_workers) for column in each.T]
         per_worker[name] = np.stack(columns, axis=1)
     return per_worker
-
-
-def _meetings(block: Block, count: Array) -> tuple[Array, Array]:
-    """Return all pairs of an answer and a group of its task; groups are sorted by task."""
-    counts, first = block.to_answers(count), block.to_answers(np.cumsum(count) - count)
-    answer = np.repeat(np.arange(len(counts)), counts)
-    return answer, np.arange(len(answer)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
 
 
 def choose_quorum(hits: Floats, total: Floats) -> tuple[float, Floats]:

@@ -51,7 +51,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
     Its standard error, in levels, follows from the faults, interpreted as variances of independent errors.
 
-            level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the index of a level
+        level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the index of a level
 
     It works if steps are equally large. It fails if answers avoid the ends of the scale, or use only them: for 1, 1, 5
     and 5 it is a level that occurs in no answer.

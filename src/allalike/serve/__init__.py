@@ -1,1 +1,1 @@
-"""A page on this computer, on which a person drops answers, sees how they were read, and gets their truths."""
+"""Local web page for dropping files of answers, checking how they are read, and downloading the labels."""

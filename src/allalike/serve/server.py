@@ -1,15 +1,14 @@
-"""Server of one page on this computer, for one user.
+"""Local web server of one page for one user, with the standard library only.
 
-It uses the standard library: one user and a handful of requests need no web framework. It listens to this computer
-only, and refuses
+It accepts connections from this computer only, and refuses
 
-- requests without the token in the address, which is random for each start;
-- other host names of this computer, which other sites could use to send requests in its name;
+- requests without the random token in the address;
+- other host names of this computer, which protects against DNS rebinding;
 - requests from other origins, and methods other than GET and POST;
 - bodies that are too large, before they are read, and bodies without a length.
 
-No path is made from a request: it can only name entries of a table. Every connection answers one request within a time
-limit, in a thread that does not keep the program from ending, and their number is limited.
+No path is built from a request, which can only name entries of a table. Every connection answers one request within a
+time limit in a daemon thread. The number of connections is limited.
 """
 
 from __future__ import annotations
@@ -42,14 +41,17 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# A report may come from a folder of somebody else: it has no origin, so that it cannot ask this server for anything.
+# A report may come from an untrusted folder: it has no origin, so it cannot send requests to this server.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
     " img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
-_HOST, _RATE = "127.0.0.1", 10_000  # bytes per second that a client at least sends and takes
-_MAX_ORDER, _MAX_DRAINED = 1 << 20, 1 << 24  # bytes of options, and of a refused body, so that the client sees why
-_FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many ask at once. Try again in a minute."}'
+_HOST, _RATE = "127.0.0.1", 10_000  # minimum transfer rate of a client in bytes per second
+_MAX_ORDER, _MAX_DRAINED = (
+    1 << 20,
+    1 << 24,
+)  # bytes of options; bytes of a refused body, so that the client gets the error
+_FULL = b'HTTP/1.0 503 Service Unavailable\r\n\r\n{"error": "Too many connections. Try again in a minute."}'
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -63,7 +65,7 @@ _JSON, _HTML = "application/json", "text/html; charset=utf-8"
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """A server of one session, until it is closed; ``seconds`` limit the head of a request, and slow clients.
+    """Server of one session; ``seconds`` is the time limit for request headers and slow clients.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -75,7 +77,7 @@ class Server(ThreadingMixIn, TCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
-    allow_reuse_address = os.name != "nt"  # where it would let others listen, too
+    allow_reuse_address = os.name != "nt"  # on Windows, other programs could listen to the same port
 
     def __init__(self, session: Session, port: int = 0, *, connections: int = 64, seconds: float = 30) -> None:
         self.session, self.token, self.seconds = session, secrets.token_urlsafe(24), seconds
@@ -84,7 +86,7 @@ class Server(ThreadingMixIn, TCPServer):
             super().__init__((_HOST, port), _Handler)
         except OSError as error:
             raise OptionError(
-                f"Port {port} cannot be listened to: {error.strerror}. Name another (--port), or 0 for any."
+                f"Port {port} is not available: {error.strerror}. Choose another with --port, or 0 for any free port."
             ) from None
         self.server_port = self.server_address[1]
         self.hosts = [f"{name}:{self.server_port}" for name in (_HOST, "localhost")]
@@ -92,7 +94,7 @@ class Server(ThreadingMixIn, TCPServer):
 
     @property
     def address(self) -> str:
-        """The address of the page, with the token that opens it."""
+        """The address of the page with its token."""
         return f"http://{_HOST}:{self.server_port}/{self.token}/"
 
     def __enter__(self) -> Server:
@@ -100,33 +102,33 @@ class Server(ThreadingMixIn, TCPServer):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop listening, and remove temporary data."""
+        """Stop the server and remove temporary data."""
         self.shutdown()
         self.server_close()
         self.session.clear()
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Refuse a connection if there are too many."""
+        """Return whether to accept a connection; refuse it if there are too many."""
         if self._free.acquire(blocking=False):
             return True
         with suppress(OSError):
-            request.settimeout(0)  # a refused client is not waited for
+            request.settimeout(0)  # do not wait for a refused client
             request.sendall(_FULL)
         return False
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, and make room for another."""
+        """Answer a connection and release its slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: a client that went away is not an error."""
+        """Print nothing, because a disconnected client is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answer one request."""
+    """Handler of one request."""
 
     server: Server
     server_version, sys_version = "allalike", ""
@@ -134,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
     _timer: Timer | None = None
 
     def setup(self) -> None:
-        """Limit the time of silence, and that of the head of the request."""
+        """Start the time limits for inactivity and for the request headers."""
         self.request.settimeout(self.server.seconds)
         super().setup()
         self._allow(0)
@@ -146,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def _allow(self, size: int) -> None:
-        """Start the time limit anew: a slow client never times out alone, so its connection is shut down."""
+        """Restart the time limit; a slow client, which never times out by itself, is disconnected at its end."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = Timer(self.server.seconds + size / _RATE, self._shut_down)
@@ -158,8 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
-        """Check the request, answer it, and answer any error."""
-        with suppress(ConnectionError, TimeoutError):  # the client has gone
+        """Check and answer the request, or send an error."""
+        with suppress(ConnectionError, TimeoutError):  # the client disconnected
             try:
                 self._n_unread = self._read_length()
                 place = self._check_place()
@@ -180,30 +182,30 @@ class _Handler(BaseHTTPRequestHandler):
                     HTTPStatus.INTERNAL_SERVER_ERROR, f"Unexpected error: {type(error).__name__}: {error}."
                 )
             self._allow(0)
-            left = min(self._n_unread, _MAX_DRAINED)  # a connection that is closed before that loses the answer
+            left = min(self._n_unread, _MAX_DRAINED)  # closing the connection earlier would lose the answer
             while left > 0 and (part := self.rfile.read1(min(left, 1 << 16))):
                 left -= len(part)
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_HEAD = do_TRACE = do_CONNECT = do_GET  # noqa: N815
 
     def _read_length(self) -> int:
-        """Return the length of the body; a body without a length is refused."""
-        given = self.headers.get_all("Content-Length", [])
-        if "Transfer-Encoding" in self.headers or (self.command == "POST" and not given):
+        """Return the length of the body; raise an error if it is missing."""
+        lengths = self.headers.get_all("Content-Length", [])
+        if "Transfer-Encoding" in self.headers or (self.command == "POST" and not lengths):
             raise RefusalError(HTTPStatus.LENGTH_REQUIRED, "The Content-Length is missing.")
-        if len(given) > 1 or not all(map(_LENGTH.fullmatch, given)):
+        if len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
             raise RefusalError(HTTPStatus.BAD_REQUEST, "The Content-Length is not a number.")
-        return int(given[0]) if given else 0
+        return int(lengths[0]) if lengths else 0
 
     def _check_place(self) -> str:
-        """Return the requested place, after checking host, origin, token and method."""
+        """Check host, origin, token and method, and return the requested entry."""
         if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
-            raise RefusalError(HTTPStatus.FORBIDDEN, "This is not the name of this server.")
+            raise RefusalError(HTTPStatus.FORBIDDEN, "Unknown host name. Use the address that was printed.")
         if not set(self.headers.get_all("Origin", [])) <= {f"http://{host}" for host in self.server.hosts}:
             raise RefusalError(HTTPStatus.FORBIDDEN, "Requests from other sites are refused.")
         token, _, place = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            raise RefusalError(HTTPStatus.NOT_FOUND, "Not found. Use the whole address that was printed.")
+            raise RefusalError(HTTPStatus.NOT_FOUND, "Not found. Use the complete address that was printed.")
         if self.command not in ("GET", "POST"):
             raise RefusalError(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and POST are allowed.")
         return place
@@ -228,7 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
                         archive.write(path, inside)
                 packed.seek(0)
                 self._send("application/zip", packed, name="allalike.zip")
-        elif name in saved and "/" not in name:  # files in subfolders, whose names others chose, are in the archive
+        elif name in saved and "/" not in name:  # files in subfolders have untrusted names and are in the archive only
             with saved[name].open("rb") as file:
                 self._send("application/octet-stream", file, name=name)
         else:
@@ -267,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, kind: str, body: bytes | IO[bytes], *, status: int = HTTPStatus.OK, policy: str = "", name: str = ""
     ) -> None:
-        """Send a text, or a file to be saved under a name."""
+        """Send a text, or a file to save under a name."""
         size = len(body) if isinstance(body, bytes) else os.fstat(body.fileno()).st_size
         self._allow(size)
         self.send_response(status)
@@ -281,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
             shutil.copyfileobj(io.BytesIO(body) if isinstance(body, bytes) else body, self.wfile)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
-        """Keep no log: it would contain the token."""
+        """Write no log, because it would contain the token."""
 
 
 def render_page(limit: int) -> str:

@@ -1,7 +1,7 @@
-"""The session of a served page: uploaded files, a run of the program on them, and its result.
+"""Session of the served page: uploaded files, a run of the program on them, and its result.
 
-All temporary data lies in one folder that only the user can open. Uploads and results are removed when another file
-comes, and the folder when the program ends. Names of uploads are shown, and never used as paths.
+All temporary data are in one folder that only the user can open. Uploads and results are removed when another file is
+uploaded, and the folder when the program ends. Names of uploads are displayed, and never used as paths.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
 
     Stream = IO[bytes] | BufferedIOBase
 
-_OUTPUT, _GOLD = "allalike-out", "_gold"  # names beside uploads, which no upload has
+_OUTPUT, _GOLD = "allalike-out", "_gold"  # names that no upload can have
 _DISCOVER = "from allalike.cli import main; main()"
-_WITH_PARENT = (  # a process that ends when its parent closes its standard input, in whatever way the parent ends
+_WITH_PARENT = (  # ends the process when its parent closes its standard input, also if the parent crashes
     "import os, sys, threading;threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start();"
 )
 _FIELDS = ("domain", "method", "worker", "task", "label")  # options of `allalike discover` that the page sets
 _CHUNK, _MAX_NAME, _MAX_NOTES = 1 << 16, 60, 50
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)([.]|$)", re.IGNORECASE)  # which Windows keeps for itself
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)([.]|$)", re.IGNORECASE)  # reserved by Windows
 
 
 class RefusalError(Exception):
-    """A request that is refused, with the status of HTTP."""
+    """Refused request, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class RefusalError(Exception):
 
 
 def write_words(options: Any) -> list[str]:
-    """Return the options of a page as words of the command line.
+    """Return the options of the page as command-line arguments.
 
     >>> write_words({"domain": "real", "worker": ""})
     ['--domain=real']
@@ -65,12 +65,12 @@ def write_words(options: Any) -> list[str]:
     if not known or not all(isinstance(value, str) for value in options.values()):
         raise OptionError(f"This page sets {', '.join(_FIELDS)}. Run 'allalike discover' for others.")
     if "*" in options.get("label", ""):
-        raise OptionError("The label is one column on this page. Run 'allalike discover' for several.")
+        raise OptionError("This page reads one label column. Run 'allalike discover' for several.")
     return [f"--{name}={value}" for name, value in options.items() if value]
 
 
 def choose_name(name: str, taken: Sequence[str]) -> str:
-    """Return the name of the file of an upload: letters, digits, dots and -, and none that is taken.
+    """Return an unused file name for an upload, with letters, digits, dots, underscores and hyphens.
 
     >>> [choose_name(name, ["b.csv"]) for name in ("../my answers.csv.gz", "x/nul", "b.CSV", "..")]
     ['my_answers.csv.gz', 'file-nul', '2-b.CSV', 'file-']
@@ -88,7 +88,7 @@ def _last_part(name: str) -> str:
 
 
 class Job:
-    """A run of the program: its progress, its notes, and what it printed at its end."""
+    """Run of the program: its progress, notes and final output."""
 
     def __init__(self, words: Sequence[str], folder: Path, work: Path) -> None:
         self.progress: dict[str, Any] = {"stage": "starting", "done": 0, "total": 0}
@@ -103,8 +103,8 @@ class Job:
         self._reader.start()
 
     def wait(self) -> int:
-        """Wait for the end; return the exit code."""
-        with self.process:  # which closes its pipes
+        """Wait for the end of the process and return its exit code."""
+        with self.process:  # closes the pipes
             assert self.process.stdout is not None
             self.output = self.process.stdout.read()
             self._reader.join()
@@ -121,17 +121,17 @@ class Job:
                 self.notes.append(text)
 
     def read_error(self) -> dict[str, Any]:
-        """Return the error that the program printed as JSON; a process that was killed prints none."""
+        """Return the error that the program printed as JSON, or its last line if it was killed."""
         try:
             error: dict[str, Any] = json.loads(self.output)
         except ValueError:
-            last = self.notes[-1:] or ["The process was ended from outside, perhaps because memory ran out."]
+            last = self.notes[-1:] or ["The process was killed, perhaps because memory ran out."]
             return {"message": last[0], "lines": [], "suggestions": []}
         return {**error, "suggestions": [each for each in error["suggestions"] if not each["files"]]}
 
 
 class Session:
-    """Uploads, the run under way, and its result; several threads may use it.
+    """Uploads, the current run and its result; safe for several threads.
 
     >>> import io, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +150,7 @@ class Session:
         self._reset()
 
     def _reset(self) -> None:
-        self._uploads: dict[Path, str] = {}  # with the names that the user gave them
+        self._uploads: dict[Path, str] = {}  # with their original names
         self._gold: dict[Path, str] = {}
         self._words: list[str] = []
         self._error: dict[str, Any] | None = None
@@ -160,7 +160,7 @@ class Session:
         self._version += 1
 
     def describe(self) -> dict[str, Any]:
-        """Return everything that the page shows."""
+        """Return the state that the page shows."""
         with self._lock:
             return {
                 "version": self._version,
@@ -173,16 +173,13 @@ class Session:
             }
 
     def show(self, folder: Path) -> None:
-        """Show a saved result; if it has no report, write one."""
+        """Show a saved result, and write its report if there is none."""
         from allalike.update import load
 
         check_complete(folder)
         check_own_file(folder / SUMMARY)
         if not (folder / SUMMARY).is_file():
-            raise InputError(
-                f"There is no {SUMMARY} in {folder}. Name a folder that 'allalike discover' wrote a result into, or"
-                " a file of answers."
-            )
+            raise InputError(f"There is no {SUMMARY} in {folder}. Name a folder with a result, or a file of answers.")
         with self._lock:
             self._list_result(folder, [])
             self._shown_folder = folder.resolve().name
@@ -191,7 +188,7 @@ class Session:
                 self.saved[REPORT] = load(folder).report(self._make("work") / REPORT)
 
     def _list_result(self, folder: Path, notes: Sequence[str]) -> None:
-        """List the files of a result; a link that leads out of the folder is none of them."""
+        """List the files of a result, without links that lead out of the folder."""
         root, listed = folder.resolve(), sorted(list_saved(folder), key=lambda name: not name.startswith("truth."))
         own = {name: folder / name for name in listed if (folder / name).resolve().is_relative_to(root)}
         self.saved, facts = {name: path for name, path in own.items() if path.is_file()}, []
@@ -201,20 +198,20 @@ class Session:
         self._result = {"files": [each for each in shown if each["name"] != REPORT], "facts": facts, "notes": notes}
 
     def take(self, path: Path) -> None:
-        """Use a file of answers where it is."""
+        """Use a local file of answers without a copy."""
         if not path.is_file():
             raise InputError(f"There is no file {path}. Name a file of answers, or a folder with a result.")
         with self._lock:
             self._uploads = {path.absolute(): path.name}
 
     def upload(self, role: str, name: str, stream: Stream, size: int, *, more: bool = False) -> None:
-        """Store an uploaded file: gold labels, or answers, alone or beside those uploaded before."""
+        """Store an uploaded file of gold labels or answers; ``more`` keeps the answers uploaded before."""
         with self._lock:
             self._check_idle()
             alone = role == "answers" and not more
             kept = [] if alone else [*self._uploads, *self._gold]
             if sum(path.stat().st_size for path in kept) + size > self.limit:
-                message = f"Files may have {self.limit / 1e6:,.0f} MB in all (--max-size)."
+                message = f"The files exceed {self.limit / 1e6:,.0f} MB in total. Increase the limit with --max-size."
                 raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
             self._uploading = True
             if alone:
@@ -239,20 +236,20 @@ class Session:
 
     def _check_idle(self) -> None:
         if self._uploading or self._job is not None:
-            raise RefusalError(HTTPStatus.CONFLICT, "A run is under way. Wait for its end, or cancel it.")
+            raise RefusalError(HTTPStatus.CONFLICT, "A run is in progress. Wait for its end, or cancel it.")
 
     def run(self, options: Any, suggestion: Any = None) -> None:
-        """Run `allalike discover` with these options, or with a suggestion of the last error (its number)."""
+        """Run `allalike discover` with these options, or with the suggestion of the last error with this index."""
         with self._lock:
             self._check_idle()
             if not self._uploads:
-                raise InputError("There is no file yet. Drop one, or choose one.")
+                raise InputError("There are no answers. Drop or choose a file.")
             if suggestion is None:
                 words = write_words(options)
             else:
                 suggested = self._error["suggestions"] if self._error else []
                 if not isinstance(suggestion, int) or not 0 <= suggestion < len(suggested):
-                    raise OptionError("There is no such suggestion any more.")
+                    raise OptionError("This suggestion is no longer available. Run again.")
                 words = complete_words(self._words, suggested[suggestion]["options"])
             self._words, self._error, self._result, self._version = words, None, None, self._version + 1
             self._remove(f"files/{_OUTPUT}")
@@ -262,7 +259,7 @@ class Session:
             Thread(target=self._finish, args=(self._job,), daemon=True).start()
 
     def _finish(self, job: Job) -> None:
-        """Wait for a job, and take over its outcome unless it was cancelled."""
+        """Wait for a job and store its outcome unless it was cancelled."""
         code = job.wait()
         with self._lock:
             if self._job is not job:
@@ -297,7 +294,7 @@ class Session:
         return folder
 
     def _remove(self, name: str) -> None:
-        """Remove a folder; a killed process may have left others that write a moment longer."""
+        """Remove a folder, with retries because child processes of a killed process may still write into it."""
         for _ in range(20):
             shutil.rmtree(self.folder / name, ignore_errors=True)
             if not (self.folder / name).exists():
@@ -306,10 +303,10 @@ class Session:
 
 
 def _write(path: Path, stream: Stream, size: int) -> None:
-    """Write exactly this many bytes of a stream, or fail if there are fewer."""
+    """Write ``size`` bytes of a stream; raise an error if there are fewer."""
     with path.open("wb") as file:
         while size and (part := stream.read(min(size, _CHUNK))):
             file.write(part)
             size -= len(part)
     if size:
-        raise RefusalError(HTTPStatus.BAD_REQUEST, "The file did not arrive whole. Try again.")
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "The upload is incomplete. Try again.")

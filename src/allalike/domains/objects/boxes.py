@@ -98,8 +98,8 @@ class Boxes(Objects):
     """Lists of boxes, compared by optimal one-to-one matching of overlapping boxes.
 
     A label is a list, or a list as JSON text. A box is ``[x1, y1, x2, y2]`` with an optional class after the numbers,
-    two corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool. Keys of sides are ``bbox`` (COCO), ``x1
-    y1 x2 y2``, ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``. Keys of the class are
+    two corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool. Keys of sides are ``bbox`` (COCO),
+    ``x1 y1 x2 y2``, ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``. Keys of the class are
     ``class``, ``label``, ``category``, ``category_id`` or ``rectanglelabels``. ``[]`` means no boxes. Estimates are
     objects with ``x1 y1 x2 y2``, their class and their support.
 

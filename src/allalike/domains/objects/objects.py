@@ -112,10 +112,6 @@ def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
     return None if name is None else read_name(name, "the class")
 
 
-def _describe_form(thing: tuple[Any, ...]) -> str:
-    return f"{len(thing) - 1} coordinates and {'no class' if thing[-1] is None else 'a class'}"
-
-
 _CELLS_PER_CHUNK = 1 << 22  # pairs of objects compared at a time
 
 
@@ -141,10 +137,8 @@ class Objects(Marks, Pairwise):
     - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
       ``_edges`` uses it to find all similar pairs.
     - ``_find_middles`` computes the position of each group of objects.
-    - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance, by default the
-    same.
+    - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
       ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
-      matched, and ``_measure`` finds distances from what is matched, or in any other way from the members.
 
     >>> from allalike.domains.objects.boxes import Boxes
     >>> issubclass(Boxes, Objects)
@@ -157,6 +151,7 @@ class Objects(Marks, Pairwise):
     _thing: ClassVar[str] = "an object"
     _class_key: ClassVar[str] = "class"
     _number: ClassVar[type[int] | type[float]] = float
+    _counted: ClassVar[bool] = False  # whether the truth table has the number of objects
     _width: ClassVar[int]
     overlap: float = share(0.3)
     quorum: float | str = option("auto", _check_quorum)
@@ -326,12 +321,12 @@ class Objects(Marks, Pairwise):
         """Return whether objects of the same class count as the same object, given their similarity."""
         return np.asarray((similarity > 0) & (similarity >= self.overlap))
 
-    def count_marks(self, said: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
+    def count_marks(self, answer: Any, truth: Any) -> dict[Any, tuple[int, int, int]]:
         from scipy.optimize import linear_sum_assignment
 
         counts = {}
-        for name in sorted({thing[-1] for thing in (*said, *truth)}, key=repr):
-            one, other = ([thing[:-1] for thing in things if thing[-1] == name] for things in (said, truth))
+        for name in sorted({thing[-1] for thing in (*answer, *truth)}, key=repr):
+            one, other = ([thing[:-1] for thing in things if thing[-1] == name] for things in (answer, truth))
             pairs = np.array([(a, b) for a in one for b in other], np.float64)
             same = self._is_hit(self._similarity(pairs[:, 0], pairs[:, 1])) if len(pairs) else np.zeros(0, np.bool_)
             table = same.reshape(len(one), len(other))
@@ -358,7 +353,11 @@ class Objects(Marks, Pairwise):
 
     def learn(self, labels: Column) -> ObjectEncoding:
         codes, parsed = labels.parsed(self._parse)
-        self._check_forms(labels, codes, [label and _describe_form(label[0]) for label in parsed])
+        forms = [
+            f"{len(label[0]) - 1} coordinates and {'no class' if label[0][-1] is None else 'a class'}" if label else ""
+            for label in parsed
+        ]
+        self._check_forms(labels, codes, forms)
         return ObjectEncoding(domain=self, common=self._find_common(parsed))
 
 
@@ -378,11 +377,16 @@ class ObjectEncoding(PairwiseEncoding, Things):
         check_pairs(block)  # before comparing objects
         stored = self.store(block)
         store = stored[Stored].store
-        members = list_members(stored, store)
+        answer, place = ranges(store.first[stored.label], store.first[stored.label + 1])
+        members = Members(store.geometry[place], store.kind[place], answer, stored.task[answer])
         edges = self.domain._meet(members)
         left, right = list_pairs(stored)
-        places = left.astype(np.intp), right.astype(np.intp)
-        apart = self.domain._measure(members, edges, number_pairs(stored, members, edges), *places)
+        one, other = answer[edges.left], answer[edges.right]
+        later = stored.to_answers(stored.starts + stored.sizes) - 1 - np.arange(len(stored.label))
+        first_pair = np.cumsum(later) - later
+        apart = self.domain._measure(
+            members, edges, first_pair[one] + other - one - 1, left.astype(np.intp), right.astype(np.intp)
+        )
         pairs = PairDistances.mirrored(left, right, apart)
         grouped = self._group(stored, members, edges, store)
         return stored.keeping(self._hash_answers(stored), pairs, grouped)
@@ -403,14 +407,14 @@ class ObjectEncoding(PairwiseEncoding, Things):
 
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         labels = self.decode(found["label"]).tolist()
-        told = self._told(found)
         shown = [
             [{**thing, **dict(zip(NUMBERS, numbers, strict=True))} for thing, numbers in zip(label, more, strict=True)]
             if more
             else label
-            for label, more in zip(labels, told, strict=True)
+            for label, more in zip(labels, self._list_numbers(found), strict=True)
         ]
-        return {"label": Values(shown, text=self.domain._text)}
+        count = {"count": np.array(list(map(len, labels)), np.int64)} if self.domain._counted else {}
+        return {"label": Values(shown, text=self.domain._text), **count}
 
     @property
     def votes(self) -> ObjectVotes:
@@ -424,10 +428,10 @@ class ObjectEncoding(PairwiseEncoding, Things):
         domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain._width
         gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
         rows = [
-            (place, thing, told)
-            for place, (label, more) in enumerate(zip(found["label"], self._told(found), strict=True))
+            (place, thing, numbers)
+            for place, (label, more) in enumerate(zip(found["label"], self._list_numbers(found), strict=True))
             if not gone[place]
-            for thing, told in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
+            for thing, numbers in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
         ]
         kind = np.int64 if domain._number is int else np.float64
         columns: dict[str, Values | Array] = {"task": tasks.take(np.array([row[0] for row in rows], np.int64))}
@@ -448,28 +452,12 @@ class ObjectEncoding(PairwiseEncoding, Things):
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
 
-    def _told(self, found: Mapping[str, Array]) -> list[Any]:
+    def _list_numbers(self, found: Mapping[str, Array]) -> list[Any]:
         """Return the `NUMBERS` of each estimate's objects, or None for gold labels and unknown numbers."""
         if OBJECTS not in found:
             return [None] * len(found["label"])
         known = found.get("known", np.zeros(len(found["label"]), np.bool_))
         return [None if given else more for more, given in zip(found[OBJECTS], known, strict=True)]
-
-
-def list_members(block: Block, store: Collections) -> Members:
-    """List the objects of all answers in the order of answers."""
-    answer, place = ranges(store.first[block.label], store.first[block.label + 1])
-    task = block.task
-    return Members(store.geometry[place], store.kind[place], answer, task[answer])
-
-
-def number_pairs(block: Block, members: Members, edges: Edges) -> Array:
-    """Return the index of each edge's pair of answers among all pairs of its task in order."""
-    place = np.arange(len(block.label)) - block.to_answers(block.starts)
-    later = block.to_answers(block.sizes) - 1 - place
-    first = np.cumsum(later) - later
-    left, right = members.answer[edges.left], members.answer[edges.right]
-    return np.asarray(first[left] + right - left - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -491,14 +479,14 @@ class ObjectKernels(PairwiseKernels):
             return self, {}
         sums = add(self.count_objects, weights)
         flat = round(float(sums["flat"].sum()))
-        told = {"without_extent": flat} if flat else {}
+        about = {"without_extent": flat} if flat else {}
         if self.domain.quorum != "auto":
-            return self, told
+            return self, about
         quorum, goodness = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
         curve = {
             f"{each:.2f}": round(value, 6) for each, value in zip(QUORUMS.tolist(), goodness.tolist(), strict=True)
         }
-        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **told}
+        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **about}
 
     def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Sum the statistics that determine the quorum, and count objects without extent, per worker."""

@@ -32,13 +32,12 @@ from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from allalike._core.blocks.block import Array, Floats, Ties
     from allalike._core.columns.column import Column
-    from allalike._core.columns.values import Values
     from allalike.distances.matching import Edges, Members
     from allalike.domains.pairwise import Places
 
@@ -115,11 +114,11 @@ def _check_names(value: Any, name: str) -> tuple[str, ...]:
 class Points(Objects):
     """Lists of points, compared by optimal one-to-one matching of nearby points.
 
-    A label is a list, or a list as JSON text. A point is a list of coordinates ``[x, y]`` with an optional class, ``[x,
-    y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``, ``keypointlabels`` or ``tool``.
-    On one axis a point is a number: ``[3.2, 7.9]`` are two moments. With ``names``, a COCO row ``x, y, v, x, y, v,
-    ...`` is accepted as well. ``[]`` means no points. Estimates are objects with their coordinates, their class and
-    their support; ``count`` is their number.
+    A label is a list, or a list as JSON text. A point is a list of coordinates ``[x, y]`` with an optional class,
+    ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``, ``keypointlabels`` or
+    ``tool``. On one axis a point is a number: ``[3.2, 7.9]`` are two moments. With ``names``, a COCO row
+    ``x, y, v, x, y, v, ...`` is accepted as well. ``[]`` means no points. Estimates are objects with their coordinates,
+    their class and their support; ``count`` is their number.
 
     Parameters
     ----------
@@ -157,6 +156,7 @@ class Points(Objects):
     radius: float | None = number(None, least=0, below=1e150)
     names: Sequence[str] | None = option(None, _check_names)
     form: str = choice("soft", "hard")
+    _counted: ClassVar[bool] = True
     overlap: float = share(0.0)
     middle: str = choice("mean", "median")
     _read_object = staticmethod(read_point)
@@ -169,12 +169,10 @@ class Points(Objects):
     def learn(self, labels: Column) -> ObjectEncoding:
         """Learn the classes; without a radius, raise an error that suggests one."""
         encoding = super().learn(labels)
-        if self.radius is None:
-            self._ask_radius(labels.parsed(self._parse)[1], encoding.common.width or self._width)
-        return PointEncoding(domain=self, common=encoding.common)
-
-    def _ask_radius(self, parsed: list[Any], width: int) -> None:
-        store = matching.pack(parsed, width)
+        if self.radius is not None:
+            return encoding
+        parsed = labels.parsed(self._parse)[1]
+        store = matching.pack(parsed, encoding.common.width or self._width)
         radius = suggest_radius(store.geometry, np.repeat(np.arange(len(parsed)), store.sizes))
         why = f"The answers suggest {radius or 1:g}, because few points of the same answer are closer to each other."
         if radius is None:
@@ -238,12 +236,3 @@ class Points(Objects):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "radius": self.radius}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointEncoding(ObjectEncoding):
-    """Parsed lists of points; estimates have counts."""
-
-    def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        count = np.array([len(label) for label in found["label"]], np.int64)
-        return {**super().truth_columns(found), "count": count}

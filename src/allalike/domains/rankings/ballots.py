@@ -21,18 +21,15 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, s
 from allalike._core.columns.hashes import mix
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
-from allalike.distances.jaccard import ranges
 from allalike.domains.rankings.codes import TIED, Codes, pack
-from allalike.domains.rankings.positions import Orders
+from allalike.domains.rankings.parts import Comparisons, Orders, Parts
 from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from allalike.domains.rankings.comparisons import Comparisons
 
-_NUMBERS_AT_ONCE = 1 << 21  # numbers in a table of several tasks
 _MOST_TABLES = 8  # tables of equal size at a time
 _WORTH_REPORTING = 100  # items; with fewer, the search finishes quickly
 
@@ -43,25 +40,6 @@ class Ranked(NamedTuple):
     order: npt.NDArray[np.intp]
     drawn: npt.NDArray[np.bool_]
     equal: npt.NDArray[np.bool_] | None = None
-
-
-@dataclass(frozen=True)
-class Parts:
-    """All tasks of a block, split by the number of items and completeness, so that tables stay small."""
-
-    parts: tuple[Orders | Comparisons, ...]
-    item_hash: npt.NDArray[np.uint64]
-    keep_ties: bool
-
-
-def split_tasks(block: Block, n_items: Array, complete: Array) -> Iterator[tuple[int, bool, Array, Array]]:
-    """Yield groups of tasks with equal numbers of items: this number, completeness, the tasks and their answers."""
-    ends = block.starts + block.sizes
-    for whole in (True, False):
-        for q in np.unique(n_items[complete == whole]).tolist():
-            alike = np.flatnonzero((n_items == q) & (complete == whole))
-            for tasks in (alike[some] for some in cut_tasks(len(alike), q * q)):
-                yield q, whole, tasks, ranges(block.starts[tasks], ends[tasks])[1]
 
 
 @dataclass(frozen=True)
@@ -105,7 +83,11 @@ class Ballots:
 
     @cached_property
     def _tables(self) -> tuple[Floats, Floats, Floats]:
-        check_tables(self.n_items)
+        check_memory(
+            8 * _MOST_TABLES * self.n_items**2,
+            f"Comparing every pair of {self.n_items:,} items",
+            "Without ties and gaps, the rule 'borda' needs no pairs.",
+        )
         return self.part.prefer(self.share)
 
     @cached_property
@@ -158,13 +140,6 @@ class Ballots:
         return Ranked(order, drawn, equal)
 
 
-def list_ballots(block: Block, weights: Floats, ties: Ties) -> Iterator[Ballots]:
-    """Yield the ballots of all tasks of a block; it needs its `Parts`."""
-    weight, total = block.answer_weights(weights)
-    share, parts = weight / block.to_answers(total), block[Parts]
-    return (Ballots(part, share[part.rows], parts.item_hash, ties) for part in parts.parts)
-
-
 def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:
     """Convert a function that orders the items of each task to a rule; its block needs `Parts`."""
 
@@ -178,10 +153,13 @@ def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, F
 def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
     """Order the items of each task of a block, which needs its `Parts`; the domain adds the confidence."""
     label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
-    for votes in list_ballots(block, weights, ties):
-        ranked, tasks = find(votes), votes.part.tasks
-        items = np.take_along_axis(votes.part.items, ranked.order, axis=1)
-        if block[Parts].keep_ties and ranked.equal is not None:
+    weight, total = block.answer_weights(weights)
+    share, parts = weight / block.to_answers(total), block[Parts]
+    for part in parts.parts:
+        votes = Ballots(part, share[part.rows], parts.item_hash, ties)
+        ranked, tasks = find(votes), part.tasks
+        items = np.take_along_axis(part.items, ranked.order, axis=1)
+        if parts.keep_ties and ranked.equal is not None:
             label[tasks] = _pack_tied(items, ranked.equal)
         else:
             label[tasks], tied[tasks] = pack(items.tolist()), ranked.drawn
@@ -206,21 +184,6 @@ def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 # Limits on tables in memory, and on the number of items of a rule.
-
-
-def cut_tasks(n_tasks: int, numbers_per_task: int) -> Iterator[slice]:
-    """Yield groups of tasks whose tables stay small."""
-    step = max(_NUMBERS_AT_ONCE // max(numbers_per_task, 1), 1)
-    return (slice(first, min(first + step, n_tasks)) for first in range(0, n_tasks, step))
-
-
-def check_tables(n_items: int) -> None:
-    """Raise an error if tables of all pairs of items do not fit into memory."""
-    check_memory(
-        8 * _MOST_TABLES * n_items * n_items,
-        f"Comparing every pair of {n_items:,} items",
-        "Without ties and gaps, the rule 'borda' needs no pairs.",
-    )
 
 
 def check_time(n_items: int, *, most: int, rule: str) -> None:

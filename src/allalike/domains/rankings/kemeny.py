@@ -29,11 +29,11 @@ from allalike.domains.rankings.ballots import (
     Ballots,
     Ranked,
     check_time,
-    cut_tasks,
     hash_orders,
     report_search,
     voting_rule,
 )
+from allalike.domains.rankings.parts import cut_tasks
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats

@@ -1,10 +1,10 @@
 """Rankings: labels that order a task's items, best first.
 
-        kendall:   d(A, B) = discordant pairs of items / pairs compared by both; a tie is halfway
+    kendall:   d(A, B) = discordant pairs of items / pairs compared by both; a tie is halfway
     footrule:  d(A, B) = sum_a |pos_A(a) - pos_B(a)| / floor(q^2 / 2)   for q items
 
 A ranking is a vote on every pair of items, so a worker's distance to the others needs no pairs of answers
-(`allalike.domains.rankings.positions`). Fifteen voting rules aggregate rankings.
+(`allalike.domains.rankings.parts`). Fifteen voting rules aggregate rankings.
 
 It works for complete rankings, top-k lists, ties and pairwise comparisons. It fails for matters of taste, which have no
 true order. Distances are unknown between workers who compared no common pair. With many items and few comparisons per
@@ -25,8 +25,8 @@ from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
 from allalike.domains.contract import Domain, Encoding, Kernels, Things
-from allalike.domains.rankings import codes, comparisons, voting
-from allalike.domains.rankings.ballots import Parts, hash_orders, split_tasks
+from allalike.domains.rankings import codes, voting
+from allalike.domains.rankings.ballots import hash_orders
 from allalike.domains.rankings.codes import (
     NEXT,
     REST,
@@ -39,9 +39,16 @@ from allalike.domains.rankings.codes import (
     renumber,
     unpack,
 )
-from allalike.domains.rankings.comparisons import Comparisons
 from allalike.domains.rankings.kemeny import MOST_EXACT, kemeny, minimax, slater
-from allalike.domains.rankings.positions import DISTANCES, Orders, PositionDistance, find_positions
+from allalike.domains.rankings.parts import (
+    DISTANCES,
+    Comparisons,
+    Orders,
+    Parts,
+    compare_codes,
+    find_positions,
+    split_tasks,
+)
 from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
@@ -316,29 +323,24 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
 class RankingKernels(Kernels):
     """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
 
-    @property
-    def distance(self) -> PositionDistance:
-        """The distance between complete rankings."""
-        return DISTANCES[self.domain.distance]
-
     def distance_between(self, left: Array, right: Array) -> Floats:
         return _measure(left, right, self.domain.distance)
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        return np.asarray(self.distance.of_guesses(unpack(left).n_items.astype(np.float64)))
+        return np.asarray(DISTANCES[self.domain.distance].of_guesses(unpack(left).n_items.astype(np.float64)))
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        own = weights.take(block.worker)
+        own, measure = weights.take(block.worker), DISTANCES[self.domain.distance]
         distance, weight = np.empty(len(own)), np.empty(len(own))
         for part in block[Parts].parts:
-            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], self.distance)
+            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], measure)
         return distance, weight
 
     def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
         asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
         sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
         for part in parts:
-            for left, right, *numbers in part.compare_pairs(block, asked, self.distance):
+            for left, right, *numbers in part.compare_pairs(block, asked, DISTANCES[self.domain.distance]):
                 for total, values in zip(sums.values(), numbers, strict=True):
                     total.add_entries(left - asked.start, right, values)
         fractions = any(isinstance(part, Comparisons) for part in parts)
@@ -375,7 +377,7 @@ def _measure(left: Codes, right: Codes, distance: str) -> Floats:
         result[rows] = DISTANCES[distance].between(*(place[same].T for place in places))
         loose[rows] = False
     if loose.any() and distance == "kendall":
-        result[loose] = comparisons.distance(left[loose], right[loose])
+        result[loose] = compare_codes(left[loose], right[loose])
     return result
 
 
@@ -384,9 +386,7 @@ def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
     result = np.empty(len(block.label))
     for part in block[Parts].parts:
         label = truth[part.tasks]
-        if isinstance(part, Comparisons):
-            result[part.rows] = part.distance_to(label)
-        elif ((listed := unpack(label)).strict == len(part.position)).all():
+        if isinstance(part, Orders) and ((listed := unpack(label)).strict == len(part.position)).all():
             places = part.block.to_answers(find_positions(listed.item.reshape(len(label), -1)))
             result[part.rows] = DISTANCES[distance].between(part.position, np.ascontiguousarray(places.T))
         else:

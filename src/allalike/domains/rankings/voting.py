@@ -198,7 +198,7 @@ def stv(votes: Ballots) -> Ranked:
 
     Among items with equally small weight, one is drawn (single transferable vote; Hare 1859).
 
-            next eliminated = the a with the least w(a is first among the remaining items)
+        next eliminated = the a with the least w(a is first among the remaining items)
 
     It works if workers know their first choices well, and one item is to be chosen. It fails to be monotone: more first
     positions may harm an item.
@@ -232,7 +232,7 @@ def ranked_pairs(votes: Ballots) -> Ranked:
     Majorities of equal size are locked in random order. Two items with equal weight are ordered at random unless other
     items determine their order.
 
-            locked = the majorities a > b in decreasing order, unless a chain b > ... > a was locked before
+        locked = the majorities a > b in decreasing order, unless a chain b > ... > a was locked before
 
     It works if majorities have cycles: the weakest majority of a cycle is dropped. It fails for hundreds of items,
     because it is slow.

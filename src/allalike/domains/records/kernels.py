@@ -75,17 +75,17 @@ def join_cells(columns: Sequence[Array], filled: Flags) -> Array:
     (array([0.5, 1.5]), array([[ True, False],
            [ True,  True]]))
     """
-    kinds = [(_key(number), column.dtype, column.shape[1:]) for number, column in enumerate(columns)]
+    kinds = [(f"field {number}", column.dtype, column.shape[1:]) for number, column in enumerate(columns)]
     cells = np.zeros(len(filled), np.dtype([*kinds, (_FILLED, np.bool_, filled.shape[1:])], align=True))
     for number, column in enumerate(columns):
-        cells[_key(number)] = column
+        cells[f"field {number}"] = column
     cells[_FILLED] = filled
     return cells
 
 
 def codes_of(cells: Array, field: int) -> Array:
     """Return the codes of one field, including meaningless codes of empty cells."""
-    return cells[_key(field)]
+    return cells[f"field {field}"]
 
 
 def filled_in(cells: Array) -> Flags:
@@ -141,10 +141,6 @@ def salted(hashes: Array, name: str) -> Array:
     return mix(hashes ^ hash_objects([name])[0])
 
 
-def _key(field: int) -> str:
-    return f"field {field}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class RecordKernels(Kernels):
     """Sums over the fields of records, with the kernels of each."""
@@ -155,31 +151,29 @@ class RecordKernels(Kernels):
     units: tuple[float, ...]
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        distance, shared = self._compare(left, right, guess=False)
-        return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
+        return self._compare(left, right, "distance_between")[0]
 
     def guess_distances(self, left: Array, right: Array) -> Floats:
-        distance, shared = self._compare(left, right, guess=True)
-        return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0)
+        return self._compare(left, right, "guess_distances")[0]
 
     def shared(self, left: Array, right: Array) -> Floats:
         """Sum the shares of the fields that both labels fill."""
-        return self._compare(left, right, guess=False)[1]
+        return self._compare(left, right, "distance_between")[1]
 
-    def _compare(self, left: Array, right: Array, *, guess: bool) -> tuple[Floats, Floats]:
-        """Return the sums of distances over fields, and of the shares of these fields."""
+    def _compare(self, left: Array, right: Array, measure: str) -> tuple[Floats, Floats]:
+        """Return mean distances over fields, given the name of a kernel, and the total share of these fields."""
         distance, shared = np.zeros((2, len(left)))
         both = filled_in(left) & filled_in(right)
         for number, kernels in enumerate(self.fields):
             rows = np.flatnonzero(both[:, number])
             if kernels is None or not len(rows):
                 continue
-            measure = kernels.guess_distances if guess else kernels.distance_between
-            apart = self._bounded(measure(*(codes_of(side, number)[rows] for side in (left, right))), number, kernels)
+            codes = (codes_of(side, number)[rows] for side in (left, right))
+            apart = self._bounded(getattr(kernels, measure)(*codes), number, kernels)
             known = ~np.isnan(apart)
             distance[rows] += self.shares[number] * np.where(known, apart, 0.0)
             shared[rows] += self.shares[number] * known
-        return distance, shared
+        return np.divide(distance, shared, out=unknown(len(shared)), where=shared > 0), shared
 
     def _bounded(self, distance: Floats, field: int, kernels: Kernels) -> Floats:
         """Scale unbounded distances to [0, 1]."""
@@ -237,11 +231,11 @@ class RecordKernels(Kernels):
         return replace(found, more={SURE: np.where(filled_in(found.label), found.confidence[:, None], np.nan)})
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
-        fields, told = list(self.fields), {}
+        fields, choices = list(self.fields), {}
         for number, (name, kernels) in enumerate(zip(self.names, self.fields, strict=True)):
             if kernels is not None:
-                fields[number], told[name] = kernels.choose_quorum(partial(_add_field, add, number), weights)
-        return replace(self, fields=tuple(fields)), {"choices": told} if any(told.values()) else {}
+                fields[number], choices[name] = kernels.choose_quorum(partial(_add_field, add, number), weights)
+        return replace(self, fields=tuple(fields)), {"choices": choices} if any(choices.values()) else {}
 
     def field_losses(self, block: Block, weights: Floats) -> dict[str, Floats]:
         """Sum the distance to the estimated labels per worker and field, and count the answers."""
@@ -249,8 +243,8 @@ class RecordKernels(Kernels):
         sums: dict[str, Floats] = {}
         for number, kernels, field, part in self._each(block):
             truth = codes_of(found.label, number)[field.tasks]
-            said = codes_of(block.label, number)[field.rows]
-            apart = self._bounded(kernels.distance_between(said, part.to_answers(truth)), number, kernels)
+            answer = codes_of(block.label, number)[field.rows]
+            apart = self._bounded(kernels.distance_between(answer, part.to_answers(truth)), number, kernels)
             sums |= {f"{name} {number}": each for name, each in known_sums(part, apart).items()}
         return sums
 
@@ -278,7 +272,7 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
     A field without answers stays empty. Confidence is the mean over the fields whose rule provides one. The block needs
     its `FieldCells`.
 
-            z_f = the rule of field f applied to x_if with weights w_i, for each f separately
+        z_f = the rule of field f applied to x_if with weights w_i, for each f separately
 
     It works if fields are largely independent. It fails if they belong together, such as a street and its town: the
     estimate may combine values of different answers (rule ``medoid`` avoids this).

@@ -3,7 +3,7 @@
 Forms, product descriptions and data extracted from a page contain answers to several questions. As separate tasks, they
 contain little information about a worker, because each question has few answers. A record pools them:
 
-        d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
+    d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
 
     The distance is unknown if no field is filled in both. Sums over peers pool fields like tasks
     (`allalike.domains.records.kernels`). The distances of different fields must be comparable. Most are between 0 and 1
@@ -170,9 +170,9 @@ class Record(Domain):
             try:
                 fields[name] = kind or (guess(column, rows) if len(rows) else Categorical())
             except InputError as error:
-                said = {**fields, name: error.options.get("domain", Categorical.name)}
-                asked = f"The field {name!r}: {error.args[0]}"
-                raise LabelError(asked, domain=replace(self, fields=said).spec) from None
+                kinds = {**fields, name: error.options.get("domain", Categorical.name)}
+                question = f"The field {name!r}: {error.args[0]}"
+                raise LabelError(question, domain=replace(self, fields=kinds).spec) from None
         return replace(self, fields=tuple(fields.items()))
 
     @property
@@ -367,11 +367,11 @@ class RecordEncoding(Encoding):
         return block.keeping(*kept)
 
     def describe(self) -> dict[str, Any]:
-        told = {}
+        fields = {}
         for (name, kind), each, unit in zip(self.domain.fields, self.parts, self.units, strict=True):
             about = {**kind.describe(), "filled": False} if each is None else each.describe()
-            told[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
-        return {**super().describe(), "fields": told}
+            fields[name] = {**about, **({"unit": float(f"{unit:.6g}")} if unit else {})}
+        return {**super().describe(), "fields": fields}
 
     @property
     def fields(self) -> Self:

@@ -23,7 +23,7 @@ from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import ENDINGS
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
-from allalike.readers.reshaping.parts import has_parts
+from allalike.readers.reshaping.parts import find_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,7 +95,7 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
 
     table = source.compared(Source(names, sample, where, text=text))
     picked, guessed = source.pick(table)
-    if has_parts(table, picked, source.duplicates, source.domain):
+    if find_parts(table, picked, source.duplicates, source.domain) is not None:
         raise UnsupportedError(
             f"{where} has several rows per answer. Combine them into a set, F.collect_set(...), or keep one with"
             " duplicates='first'."

@@ -225,7 +225,7 @@ def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], 
 
 def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = _KNOWS_ROUNDS) -> Floats:
     """Return a row per worker: the probability of knowing, then the probability of guessing each label."""
-    model = Strategies(MACE(starts=1), crowd.k)
+    model = Strategies(crowd.k, MACE(starts=1))
     counts, answered = crowd.counts[:, None], crowd.answers > 0
     state = model.start(np.empty(len(counts)), 0)[:, 0] if start is None else start
     for _ in range(rounds):
@@ -237,7 +237,7 @@ def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = 
 
 
 def _odds(knows: Floats) -> Floats:
-    return Strategies(MACE(starts=1), knows.shape[1] - 1).odds(knows[:, None])[:, 0]
+    return Strategies(knows.shape[1] - 1, MACE(starts=1)).odds(knows[:, None])[:, 0]
 
 
 def _know(block: Block, odds: Floats, *, k: int) -> Floats:

@@ -1,1 +1,1 @@
-"""Methods that look at pairs of workers, and the matrices they need."""
+"""Methods that use pairs of workers."""

@@ -1,15 +1,15 @@
-"""EVD: accuracies from the leading eigenvector of the workers' covariances.
+"""EVD: accuracies from the leading eigenvector of the covariance matrix of the workers.
 
-Parisi et al. (2014; the spectral meta-learner, in its form for workers who err alike on both classes). Let
-x = -1 or +1, and let worker i be right with probability p_i, independently of the others. With a_i = 2 p_i - 1 and b
-the mean of the true labels,
+This is the spectral meta-learner (Parisi et al., 2014), for workers with the same error rate on both classes. Let
+answers be x = -1 or +1, and let worker i answer correctly with probability p_i, independently of other workers. With
+a_i = 2 p_i - 1 and the mean b of the true labels,
 
-    Cov(x_i, x_j) = (1 - b^2) a_i a_j   for i != j,
+    Cov(x_i, x_j) = (1 - b^2) a_i a_j   for i != j.
 
-so off its diagonal the covariance matrix has rank one, and its eigenvector is proportional to a. The diagonal is not
-part of the model, and has to be filled in. It works with ten workers and more, hundreds of common tasks and two classes
-that are both frequent, and needs no start. Covariances need both classes: if all tasks have the same class, good
-workers vary as little as bad ones, and EVD fails.
+Off its diagonal, the covariance matrix has rank one, and its eigenvector is proportional to a. The diagonal does not
+follow the model, and is estimated separately. EVD works with at least ten workers, hundreds of common tasks and two
+frequent classes. It needs no initial values. EVD fails if all tasks have the same class, because answers by good
+workers then vary as little as answers by bad workers.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from allalike.domains import Domain, Encoding
     from allalike.engines import Run
 
-_MIN_COVARIANCE = 1e-12  # what is smaller is rounding
-_MIN_ENTRY = 1e-9  # of a vector, relative to its largest: what is smaller is rounding too
+_MIN_COVARIANCE = 1e-12  # smaller values are rounding errors
+_MIN_ENTRY = 1e-9  # relative to the largest entry of a vector; smaller values are rounding errors
 _MAX_ROUNDS, _MIN_CHANGE = 1000, 1e-10  # of the iterated diagonal
-_BYTES_PER_PAIR = 15  # of a large problem: its covariance, what is known of it, and where it is
+_BYTES_PER_PAIR = 15  # covariance, two flags and index
 
 
 @dataclass(frozen=True)
 class Covariances:
-    """The covariances of workers, without the diagonal."""
+    """Covariances of workers, without the diagonal."""
 
     q: PairMatrix
     met: PairMatrix
@@ -50,7 +50,7 @@ class Covariances:
 
     @classmethod
     def of(cls, pairs: AllPairs, mean: Floats, answers: Floats) -> Covariances:
-        """Compute them from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij."""
+        """Compute covariances from Hamming distances: on m common tasks, sum x_i x_j = m - 2 d_ij."""
         q, met, sure = pairs.measure(partial(_covary, mean=mean))
         return cls(q, met, sure, mean, answers)
 
@@ -65,7 +65,7 @@ def _covary(pairs: Pairs, mean: Floats) -> tuple[Array, ...]:
 
 
 def raw(covariances: Covariances) -> Floats:
-    """Keep the variances of the workers' answers."""
+    """Return the variances of the workers' answers."""
     variance: Floats = (
         (1 - np.square(covariances.mean)) * covariances.answers / np.maximum(covariances.answers - 1, 1.0)
     )
@@ -73,15 +73,15 @@ def raw(covariances: Covariances) -> Floats:
 
 
 def least_squares(covariances: Covariances) -> Floats:
-    """Solve log|Q_ij| = t_i + t_j for the pairs that are two standard deviations from 0, and return exp(2 t_i).
+    """Solve log|Q_ij| = t_i + t_j for pairs at least two standard deviations from 0, and return exp(2 t_i).
 
-    With fewer pairs than workers the diagonal is 0, and so is the entry of a worker who is in none of the pairs.
+    With fewer pairs than workers, the diagonal is 0. Workers without a pair have entry 0.
     """
     return _solve_diagonal(covariances, covariances.q.change(lambda q, sure: sure & (q != 0), covariances.sure))
 
 
 def log_least_squares(covariances: Covariances) -> Floats:
-    """Solve the same for all pairs whose covariance is not 0."""
+    """Solve the same equations for all pairs with a covariance different from 0."""
     return _solve_diagonal(covariances, covariances.q.change(lambda q: q != 0))
 
 
@@ -96,7 +96,7 @@ def _solve_diagonal(covariances: Covariances, used: PairMatrix) -> Floats:
 
 
 def iterate(covariances: Covariances) -> Floats:
-    """Repeat q_ii = lambda v_i^2 until it is stable."""
+    """Repeat q_ii = lambda v_i^2 until convergence."""
     diagonal = np.zeros(len(covariances.mean))
     for _ in range(_MAX_ROUNDS):
         value, vector = covariances.q.leading(diagonal)
@@ -111,24 +111,23 @@ DIAGONALS = {"lsq": least_squares, "loglsq": log_least_squares, "iterate": itera
 
 @dataclass(frozen=True, kw_only=True)
 class EVD(Method):
-    """Weights by the leading eigenvector of the workers' covariances, for two classes.
+    """Weights from the leading eigenvector of the covariance matrix of the workers, for two classes.
 
-    With missing answers the covariance of two workers is that of their common tasks, around the means of all their
-    answers; without common tasks it is 0. So workers without a chain of common tasks to the others have no weight
-    beside a group that varies more.
+    With missing answers, the covariance of two workers is computed on their common tasks, around the means of all their
+    answers. Without common tasks it is 0. If workers have no chain of common tasks to a group with a larger eigenvalue,
+    their weight is 0.
 
-    The fault is the probability of error. Off the diagonal, Q_ij is fitted by c v_i v_j, so that
-    sqrt(c) v_i = sqrt(1 - b^2) a_i, however the diagonal was filled; b follows from the workers' means, which are
-    a_i b; and the fault is (1 - a_i) / 2, between 0 and 1.
+    The fault is the probability of error, (1 - a_i) / 2. Off the diagonal, Q_ij is fitted by c v_i v_j, so
+    sqrt(c) v_i = sqrt(1 - b^2) a_i for every choice of the diagonal. b follows from the workers' means a_i b.
 
     Parameters
     ----------
     diagonal
-        Estimate of the diagonal. ``lsq``: by least squares, from the pairs whose covariance is beyond doubt, as in
-        the paper's tables; with few tasks there often are too few, and it is 0. ``loglsq``: from all pairs.
-        ``iterate``: by the eigenvector itself, again and again. ``raw``: with the variances.
+        Estimate of the diagonal. ``lsq``: least squares over pairs with significant covariances, as in the paper's
+        tables; with few tasks there are often too few such pairs, and the diagonal is 0. ``loglsq``: least squares over
+        all pairs. ``iterate``: repeated estimation from the eigenvector. ``raw``: variances.
     positive
-        Whether workers worse than chance have no weight; otherwise they vote for the other class.
+        Whether workers worse than chance get weight 0 instead of voting for the other class.
 
     >>> import allalike
     >>> rows = [(worker, task, label) for worker, labels in {"ada": "0101", "bob": "0101", "eve": "0110"}.items()
@@ -138,26 +137,26 @@ class EVD(Method):
     """
 
     name: ClassVar[str] = "EVD"
-    summary: ClassVar[str] = "eigenvector: the weight is how much a worker varies with the others"
+    summary: ClassVar[str] = "leading eigenvector of the covariance matrix of the workers (spectral meta-learner)"
     needs: ClassVar[str] = "two classes"
     diagonal: str = choice(*DIAGONALS)
     positive: bool = flag(True)
 
     def serves(self, labels: Domain | Encoding) -> bool:
-        """Ask for two classes, of which one may be all that occurs."""
+        """Return whether there are at most two classes."""
         return labels.n_classes in (1, 2)
 
     def fit(self, run: Run) -> Fit:
         """Compute weights from the eigenvector."""
         peers = Peers(run)
         vector, skill = np.ones((2, len(run.workers)))
-        if peak(peers.unweighted.distance) > 0:  # or all answers are the same
+        if peak(peers.unweighted.distance) > 0:  # otherwise all answers agree
             sums = run.sum(_votes)
             mean, answers = sums["votes"] / sums["answers"], sums["answers"]
             covariances = Covariances.of(all_pairs(run, each=_BYTES_PER_PAIR), mean, answers)
             vector = _vector(covariances, DIAGONALS[self.diagonal](covariances))
             skill = _skill(covariances, vector)
-        # As for faults: a worker without peers has the mean of the others, and two workers have the same.
+        # As for faults, workers without peers get the mean of the others, and two workers get equal values.
         vector = peers.comparable(vector)
         return Fit(
             disparity=peers.unweighted.mean,
@@ -179,9 +178,9 @@ def _votes(block: Block) -> dict[str, Floats]:
 
 
 def _vector(covariances: Covariances, diagonal: Floats) -> Floats:
-    """Return the leading eigenvector, positive for most workers; 0 if nobody varies, or no sign prevails."""
+    """Return the leading eigenvector with a positive sum; 0 if all covariances are 0 or the sum is 0."""
     value, vector = covariances.q.leading(diagonal)
-    vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max()] = 0.0  # or rounding would decide tasks
+    vector[np.abs(vector) < _MIN_ENTRY * np.abs(vector).max()] = 0.0  # rounding must not decide tasks
     side = vector.sum()
     known = value > _MIN_COVARIANCE and covariances.q.totals(np.abs).any() and abs(side) > 1e-9
     turned: Floats = vector * (np.sign(side) if known else 0.0)

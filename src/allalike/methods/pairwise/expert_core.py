@@ -1,20 +1,20 @@
-"""EXP and TOP2: workers who agree with each other more than by chance are the experts.
+"""EXP and TOP2: equal weights for an expert core, whose members agree with each other more than by chance.
 
-Kawase et al. (2019). Workers are the nodes of a graph whose weights are the surprise of their agreement. The expert
-core is the set X with the largest min over i in X of sum over j in X of gamma_ij. Peeling finds it: remove the worker
-with the smallest weighted degree, again and again, and return the set whose smallest degree was the largest. Only the
-members of the core have a weight, which is equal.
+In Kawase et al. (2019), workers are the nodes of a graph, and edge weights gamma_ij measure the surprise of agreement.
+The expert core is the set X with the largest value of min over i in X of sum over j in X of gamma_ij. It is computed by
+peeling: remove the worker with the smallest weighted degree repeatedly, and return the set with the largest minimum
+degree. Members of the core have equal weights, and other workers have weight 0.
 
-For classes gamma_ij = -log P[Bin(m_ij, p) >= a_ij], where the two agree on a_ij of their m_ij common tasks and a
-guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without
-common tasks is no evidence: gamma_ij = 0.
+For classes, gamma_ij = -log P[Bin(m_ij, p) >= a_ij]. Here two workers agree on a_ij of their m_ij common tasks, and a
+guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without common
+tasks is no evidence: gamma_ij = 0.
 
-EXP's core is the same in whatever order equals are removed, for the union of two sets with the largest smallest degree
-is one, too. That of TOP2 is not: of equal workers the first by their ids is removed. A label is marked as tied if a
-worker whose membership depended on that order disagrees.
+EXP's core does not depend on the order in which workers with equal degrees are removed, because the union of two
+optimal sets is optimal. TOP2's core does: of equal workers, the first by id is removed. A label is marked as tied if it
+contradicts a worker whose membership depended on the order.
 
-They work where a few experts are among many who guess, on hard questions. They fail where workers are equally good,
-because most answers are then discarded; and copies, who agree most of all, become the core.
+The methods work on hard questions, if there are a few experts and many workers who guess. They fail if workers are
+equally good, because most answers are discarded, and if workers copy, because copies agree and become the core.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 Flags = npt.NDArray[np.bool_]
-_MIN_DIFFERENCE = 1e-12  # of two distances, relative to the largest; what is smaller is rounding
-_MIN_CHANCE = 1e-12  # of agreement, and of disagreement
-_MIN_TAIL = 1e-290  # smaller probabilities have no digits left
-_BYTES_PER_PAIR = 20  # of a large problem: its mean distance, its similarity, and where it is
+_MIN_DIFFERENCE = 1e-12  # of two distances, relative to the largest; smaller differences are rounding errors
+_MIN_CHANCE = 1e-12  # probability of agreement, and of disagreement
+_MIN_TAIL = 1e-290  # smaller probabilities are imprecise
+_BYTES_PER_PAIR = 20  # mean distance, similarity and index
 
 
 def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
@@ -64,12 +64,12 @@ def log_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
 
 
 def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
-    """Return the logarithms of tails that are too small for a number: the first term, and the others relative to it."""
+    """Return the logarithms of tails that underflow, from the first term and the ratios of the other terms to it."""
     from scipy.special import betaln
 
     first = hits * np.log(p) + (n - hits) * np.log1p(-p) - np.log(n + 1) - betaln(n - hits + 1, hits + 1)
     term, total, more = np.ones(len(hits)), np.ones(len(hits)), 0
-    while (term > 1e-16 * total).any():  # each is smaller than the one before by (n - a) p / (a + 1) / (1 - p) at least
+    while (term > 1e-16 * total).any():  # the ratio of successive terms is at most (n - a) p / (a + 1) / (1 - p)
         more += 1
         term = term * (n - hits - more + 1) / (hits + more) * (p / (1 - p))
         total += term
@@ -78,26 +78,19 @@ def _log_deep_tails(hits: Floats, n: Floats, p: Floats) -> Floats:
 
 
 def surprises(pairs: AllPairs, chance: Floats) -> PairMatrix:
-    """Return the surprise of the agreement of each pair, if a guess of the worker agrees with this probability."""
+    """Return the surprise of every pair's agreement; ``chance`` is the probability that a worker's guess agrees."""
     chances, place = np.unique(chance, return_inverse=True)
     [gamma] = pairs.measure(lambda some: (-_log_tails_of(some, chances, place[some.left]),))
     return gamma
 
 
 def _log_tails_of(pairs: Pairs, chances: Floats, chance: npt.NDArray[np.int64]) -> Floats:
-    """Return the tails of all pairs; those with the same chance and the same counts are computed once."""
+    """Return the log tails of all pairs; equal combinations of chance and counts are computed once."""
     common = np.rint(pairs.common).astype(np.int64)
     n_counts = int(common.max(initial=0)) + 1
     which = (chance * n_counts + common) * n_counts + common - np.rint(pairs.distance).astype(np.int64)
-    n_cases = len(chances) * n_counts**2
-    if n_cases <= which.size:
-        needed = np.flatnonzero(np.bincount(which.ravel(), minlength=n_cases))
-        place = np.zeros(n_cases, np.int64)
-        place[needed] = np.arange(len(needed))
-        which = place[which]
-    else:
-        needed, inverse = np.unique(which, return_inverse=True)
-        which = inverse.reshape(which.shape)
+    needed, inverse = np.unique(which, return_inverse=True)
+    which = inverse.reshape(which.shape)
     rest, hits = np.divmod(needed, n_counts)
     number, n = np.divmod(rest, n_counts)
     logs: Floats = log_tails(hits.astype(np.float64), n.astype(np.float64), chances[number])[which]
@@ -105,7 +98,7 @@ def _log_tails_of(pairs: Pairs, chances: Floats, chance: npt.NDArray[np.int64]) 
 
 
 def closeness(pairs: AllPairs) -> PairMatrix:
-    """Return how much closer each pair is than the pair that is the farthest apart."""
+    """Return the largest distance of any pair minus the distance of each pair."""
     [mean] = pairs.measure(lambda some: (some.mean,))
     farthest = mean.peak()
 
@@ -119,7 +112,7 @@ def closeness(pairs: AllPairs) -> PairMatrix:
 def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the order in which workers are removed, and the smallest degree before each removal.
 
-    Of several smallest the first is removed, or the last if so asked.
+    Among workers with equal degrees, the first is removed, or the last one with ``last``.
 
     >>> order, lowest = peel(PairMatrix(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])))
     >>> order, lowest
@@ -138,7 +131,7 @@ def peel(gamma: PairMatrix, *, last: bool = False) -> tuple[npt.NDArray[np.int64
 
 
 def largest_core(gamma: PairMatrix) -> Flags:
-    """Return the set whose smallest degree is the largest; of several such sets, the largest.
+    """Return the set with the largest minimum degree; among several such sets, the largest set.
 
     >>> largest_core(PairMatrix(np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 1.0], [1.0, 1.0, 0.0]])))
     array([ True,  True, False])
@@ -156,14 +149,14 @@ def _survivors(order: npt.NDArray[np.int64], removed: int) -> Flags:
 class _Core(Method):
     """Equal weights for the members of a core.
 
-    `_core` finds it from similarities, with the members whom the order of workers decided.
+    `_core` returns the core, and the workers whose membership depends on the order of workers.
     """
 
     chance: str = choice("classes", "mean")
     tail: str = choice("exact", "printed")
 
     def fit(self, run: Run) -> Fit:
-        """Compute weights; the errors are the mean distances to the core."""
+        """Compute weights; the faults are mean distances to the core."""
         peers = Peers(run)
         chance = self._chance(run, peers.unweighted)
         pairs = all_pairs(run, each=_BYTES_PER_PAIR)
@@ -180,7 +173,7 @@ class _Core(Method):
         return _marking(run, fit, drawn) if drawn.any() else fit
 
     def _chance(self, run: Run, met: Disparity) -> Floats | None:
-        """Return the probability that a guess of each worker agrees with another, if labels are classes."""
+        """Return each worker's probability that a guess agrees with another answer; None if labels are not classes."""
         if run.encoding.n_classes is None:
             return None
         chance = np.full(len(run.workers), 1 / max(run.encoding.n_classes, 2))
@@ -194,7 +187,7 @@ class _Core(Method):
 
 
 def _marking(run: Run, weighing: Fit, drawn: Floats) -> Fit:
-    """Return the fit with a kernel that marks labels that the order of workers may have decided."""
+    """Return the fit with a kernel that marks labels as tied if they depend on the order of workers."""
     kernels, choices = run.choose_quorum(weighing.weight)
     decide = partial(_decide, kernels=kernels, ties=run.ties)
     return replace(weighing, decide=decide, parameters=(drawn,), choices=choices)
@@ -203,13 +196,13 @@ def _marking(run: Run, weighing: Fit, drawn: Floats) -> Fit:
 def _decide(
     block: Block, weights: Floats, faults: Floats, drawn: Floats, *, kernels: Kernels, ties: Ties
 ) -> dict[str, Array]:
-    found = kernels.aggregate(block, weights, faults, ties=ties)
+    decision = kernels.aggregate(block, weights, faults, ties=ties)
     rows = np.flatnonzero(drawn.take(block.worker) > 0)
     task = block.task[rows]
-    differs = kernels.differs(kernels.restore_answers(block, rows), found["label"][task], kernels.scatter(block)[task])
-    tied = found["tied"].copy()
-    tied[task[differs]] = True
-    return {**found, "tied": tied}
+    answers = kernels.restore_answers(block, rows)
+    tied = decision["tied"].copy()
+    tied[task[kernels.differs(answers, decision["label"][task], kernels.scatter(block)[task])]] = True
+    return {**decision, "tied": tied}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +212,10 @@ class EXP(_Core):
     Parameters
     ----------
     chance
-        Probability that a guess agrees: ``classes`` takes 1/k, ``mean`` the mean agreement of all pairs.
+        Probability that a guess agrees: 1/k (``classes``) or the mean agreement of all pairs (``mean``).
     tail
-        ``exact``, or ``printed`` as in the code behind the paper's tables, which takes p for 1 - p. With p = 1/2 both
-        are the same.
+        ``exact``, or ``printed`` as in the code behind the paper's tables, which uses 1 - p in place of p. With p = 1/2
+        both are equal.
 
     >>> import allalike
     >>> rows = [(worker, task, label) for worker, labels in {"ada": "xyzx", "bob": "xyzy", "eve": "zzyy"}.items()
@@ -232,7 +225,7 @@ class EXP(_Core):
     """
 
     name: ClassVar[str] = "EXP"
-    summary: ClassVar[str] = "expert core: only those who agree with each other more than chance count"
+    summary: ClassVar[str] = "expert core: only workers who agree with each other more than by chance count"
 
     def _core(self, gamma: PairMatrix) -> tuple[Flags, Flags]:
         core = largest_core(gamma)
@@ -248,10 +241,9 @@ class TOP2(_Core):
     chance, tail
         As in `EXP`.
     size
-        Number of workers in the core; fewer workers are all kept. The paper has two; the code behind its tables keeps
-        three.
+        Number of workers in the core. The paper uses two; the code behind its tables uses three.
     method
-        ``peel`` keeps the last who are left by peeling, ``pair`` takes the two whose agreement is the most surprising.
+        ``peel`` returns the workers who remain after peeling, ``pair`` the pair with the most surprising agreement.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0), ("joe", 1, 30.0)]
@@ -260,14 +252,16 @@ class TOP2(_Core):
     """
 
     name: ClassVar[str] = "TOP2"
-    summary: ClassVar[str] = "expert core of fixed size: only the two (or so) who agree the most count"
+    summary: ClassVar[str] = "expert core of fixed size: only the two workers who agree most count"
     size: int = whole(2, least=2)
     method: str = choice("peel", "pair")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.method == "pair" and self.size != 2:
-            raise OptionError(f"method is 'pair', but size is {self.size}. A pair has two: leave size out, or peel.")
+            raise OptionError(
+                f"method is 'pair', but size is {self.size}. A pair has two workers: omit size, or use method='peel'."
+            )
 
     def _core(self, gamma: PairMatrix) -> tuple[Flags, Flags]:
         if self.method == "pair":
@@ -282,14 +276,14 @@ class TOP2(_Core):
 
 
 def _find_equals(gamma: PairMatrix, left: Flags) -> Flags:
-    """Mark the remaining workers with the smallest degree, if there are several."""
+    """Return a mask of the remaining workers with the smallest degree, if there are several."""
     degree = np.where(left, gamma.times(left.astype(np.float64)), np.inf)
     least = degree <= degree.min() + TOLERANCE * gamma.peak()
     return np.asarray(least & (least.sum() > 1))
 
 
 def _closest_pair(gamma: PairMatrix) -> tuple[Flags, Flags]:
-    """Mark the most similar pair, of equal pairs the first; and the workers of several such pairs, or of others."""
+    """Return masks of the most similar pair (the first of equal pairs), and of all workers in several such pairs."""
     least = gamma.peak() * (1 - TOLERANCE)
     pair = np.zeros(gamma.size, np.bool_)
     pair[list(gamma.first(least))] = True

@@ -1,22 +1,22 @@
 """MAS: multidimensional scaling of the workers around the truth.
 
-Braylan and Lease (2020). Every worker u has an error vector e_u around the true label, which is the origin, and an
-error scale:
+In Braylan and Lease (2020), the true label is the origin, and every worker u has an error vector e_u and an error
+scale:
 
     e_u ~ N(0, (diff uerr_u)^2) in each of dim coordinates,      d_uv ~ N(|e_u - e_v|, sigma^2),
     uerr_u ~ N(1, 0.251),   diff ~ N(1, 0.0251),   sigma ~ Exp(1),
 
-all of them estimated by their mode. As in the paper's tables all tasks together are one item: d_uv is the mean
-distance of two workers, and the difficulty diff a single number. Pairs without common tasks are left out.
+All are estimated by the posterior mode. As in the paper's tables, all tasks together form one item: d_uv is the mean
+distance between two workers, and the difficulty diff is a single number. Pairs without common tasks are ignored.
 
-The density has no mode as it stands: a worker with e_u = 0 makes it infinite as uerr_u goes to 0. Hence uerr_u has a
-lower bound, and sigma one too. Distances are divided by their mean first, so that their unit does not matter, and then
-shifted so that the smallest is 0.1, as in the authors' code. The mode is local: the best of several random starts
-counts. So that it does not depend on who comes first or how sums were rounded, workers are sorted by their distances,
-which are rounded to nine digits, and those who cannot be told apart by them share their mean.
+The density is unbounded: for e_u = 0 it becomes infinite as uerr_u approaches 0. Therefore uerr_u and sigma have lower
+bounds. Distances are divided by their mean, so their unit does not matter, and shifted to a minimum of 0.1, as in the
+authors' code. The search may end in a local mode, so the best of several random starts is kept. Workers are sorted by
+their distances, rounded to nine digits, and workers with equal distances share their mean. The result therefore does
+not depend on the order of workers or on rounding.
 
-It works for any label with a distance, such as texts and boxes, by some dozens of workers. It is slow, it adds little
-to proximity where distances determine only one number per worker, and it assumes that the true label is in the middle
+MAS works for any label type with a distance, such as texts and boxes, with dozens of workers. It is slow, and improves
+little on proximity if distances determine only one number per worker. It fails if the true label is not in the middle
 of the crowd.
 """
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Floats
     from allalike.engines import Run
 
-_PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # for a pair in a step, about, if all pairs are known or few are
-_BYTES_PER_PAIR = 28  # of a large problem: its mean distance, twice, and where it is
+_PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # per pair and step, in dense and sparse matrices
+_BYTES_PER_PAIR = 28  # mean distance, twice, and index
 _MIN_DISTANCE = 0.1  # after shifting, in units of the mean distance
 _DISTANCE_DIGITS = 9
-_MIN_SQUARED_DISTANCE = 1e-18  # so that the direction from a point to itself is defined
-_PRODUCTS_PER_TILE = 1 << 16  # with more, linear algebra starts threads that wait for each other
-_PAIRS_PER_STEP = 1 << 16  # that are known
+_MIN_SQUARED_DISTANCE = 1e-18  # defines the direction from a point to itself
+_PRODUCTS_PER_TILE = 1 << 16  # larger products start threads, which take longer
+_PAIRS_PER_STEP = 1 << 16  # known pairs
 
 
 class _Places(NamedTuple):
-    """The variables of a fit, for some rows."""
+    """Variables of a fit, for several rows."""
 
     e: Floats
     uerr: Floats
@@ -67,10 +67,10 @@ class _Places(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalingPosterior:
-    """The negative logarithm of the posterior density, and its gradient, from several starts.
+    """Negative logarithm of the posterior density, and its gradient, for several starts.
 
-    The variables of n workers are, in a row: n x dim coordinates, n roots t with uerr = least + t^2, the
-    root of diff, and the root of sigma - least_sigma. So they have no bounds.
+    A row contains the variables of n workers: n x dim coordinates, n roots t with uerr = least + t^2, the root of diff,
+    and the root of sigma - least_sigma. The variables are unbounded.
 
     >>> posterior = ScalingPosterior(Distances(np.array([[np.nan, 1.0], [1.0, np.nan]])), dim=1)
     >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]))
@@ -87,7 +87,7 @@ class ScalingPosterior:
     difficulty: float = 0.0251
 
     def places(self, variables: Floats) -> _Places:
-        """Read the variables."""
+        """Return the variables by name."""
         n = self.distances.size
         root = variables[:, n * self.dim :]
         return _Places(
@@ -118,7 +118,7 @@ class ScalingPosterior:
         return value, np.concatenate([by_e.reshape(len(e), -1), by_root], axis=1)
 
     def begin(self, seed: int) -> Floats:
-        """Draw the starts: uerr is the shrunken average distance, and the coordinates are random."""
+        """Sample starts, with shrunken mean distances as uerr and random coordinates."""
         n = self.distances.size
         uerr = np.tile(_shrunken(self.distances.moments), (self.starts, 1))
         noise = np.random.default_rng(seed).standard_normal((self.starts, n, self.dim)) / np.sqrt(self.dim)
@@ -129,7 +129,7 @@ class ScalingPosterior:
 
 
 def _shrunken(moments: Moments) -> Floats:
-    """Return mean distances, shrunk towards their mean by the spread of a worker's distances."""
+    """Return mean distances, shrunk towards their mean according to the variance of a worker's distances."""
     known = np.maximum(moments.known, 1.0)
     middle = moments.mean.mean()
     prior = moments.mean.var() + 1e-12
@@ -140,31 +140,30 @@ def _shrunken(moments: Moments) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class MAS(Method):
-    """Error scales of the workers, fitted to the distances between all of them.
+    """Error scales of the workers, fitted to all distances between workers.
 
-    The fault is the error scale, in the unit of the distance. Weights follow from it as from the faults of P-TD. It
-    takes a fraction of a second for thirty workers and ten seconds for three hundred. Each of up to ``max_iter`` steps
-    visits all pairs of workers with common tasks, so that it may take an hour for six thousand; longer runs are
-    refused, unless ``starts`` and ``max_iter`` are lowered.
+    The fault is the error scale, in the unit of the distance; weights are computed from it as in P-TD. A fit takes less
+    than a second for 30 workers and ten seconds for 300. Each step visits all pairs of workers with common tasks, so a
+    fit may take an hour for 6,000 workers. Longer runs are refused unless ``starts`` and ``max_iter`` are lowered.
 
     Parameters
     ----------
     dim
         Number of coordinates of an error.
     prior_sd, difficulty
-        Standard deviations of the priors of error scales and difficulty around 1.
+        Standard deviations of the priors of error scale and difficulty, whose mean is 1.
     least
-        The smallest error scale, as a share of the mean distance if they are scaled.
+        Smallest error scale; with ``scaled``, relative to the mean distance.
     least_sigma
-        The smallest standard deviation of a distance, in the same unit.
+        Smallest standard deviation of a distance, in the same unit.
     scaled
-        Whether distances are divided by their mean first. The authors' code does not, and then the results depend on
-        the unit of the distance.
+        Whether to divide distances by their mean. The authors' code does not, so its results depend on the unit of the
+        distance.
     starts, seed
         Number of random starts, and their seed.
     weighting
-        ``max``: the distance to the largest error scale. ``inverse``: one over it. ``latent``: one over the length of
-        the error vector itself, which is then the fault. By default ``max``, and ``inverse`` for numbers.
+        ``max``: distance to the largest error scale. ``inverse``: inverse of the error scale. ``latent``: inverse of
+        the length of the error vector, which is then the fault. Default: ``inverse`` for numbers, ``max`` otherwise.
     max_iter, tol
         Maximum number of steps, and the tolerance at which the search ends.
 
@@ -175,7 +174,7 @@ class MAS(Method):
     """
 
     name: ClassVar[str] = "MAS"
-    summary: ClassVar[str] = "scaling: workers are placed around the truth so that their distances fit"
+    summary: ClassVar[str] = "multidimensional scaling: error vectors of the workers, fitted to their distances"
     dim: int = whole(8, least=1)
     prior_sd: float = number(0.251, least=1e-6)
     difficulty: float = number(0.0251, least=1e-6)
@@ -221,7 +220,7 @@ class MAS(Method):
             prior_sd=self.prior_sd,
             difficulty=self.difficulty,
         )
-        with np.errstate(all="ignore"):  # far out the density overflows, and the search comes back
+        with np.errstate(all="ignore"):  # the density may overflow during the search
             minima = minimise(posterior, posterior.begin(self.seed), max_iter=self.max_iter, tol=self.tol)
         best = int(minima.value.argmin())
         found = posterior.places(minima.place[[best]])
@@ -230,23 +229,23 @@ class MAS(Method):
         return fault, int(minima.iterations[best]), bool(minima.converged[best])
 
     def _check(self, pairs: AllPairs) -> None:
-        """Refuse a fit that may take hours."""
+        """Raise TooLargeError if the fit may take hours."""
         n_workers, n_pairs = len(pairs.run.workers), pairs.max_pairs / 2
         step = _PAIR_SECONDS if pairs.max_pairs > n_workers**2 / 8 else _SPARSE_SECONDS
         hours = n_pairs * self.starts * self.max_iter * step / 3600
         if hours > MAX_HOURS:
             raise TooLargeError(
-                f"MAS would place {n_workers:,} workers by up to {n_pairs:,.0f} distances, which may take {hours:,.0f}"
-                " hours. P-TD and iP-TD take seconds; or lower starts and max_iter."
+                f"MAS may take {hours:,.0f} hours for {n_workers:,} workers with up to {n_pairs:,.0f} distances."
+                " Use P-TD or iP-TD, which take seconds, or lower starts and max_iter."
             )
 
 
 def _sorted(mean: PairMatrix, unit: float) -> tuple[Distances, npt.NDArray[np.int64], Floats]:
-    """Return distances in this unit, with the workers in an order that depends on their distances alone.
+    """Return distances in this unit with workers sorted by key, the order, and the sorted keys.
 
-    Beside them the order, and the keys that it follows; workers with the same distances have the same key.
+    Keys depend only on distances; workers with equal distances have equal keys.
     """
-    mix = np.sqrt(np.arange(1.0, mean.size + 1))  # irrational, so that different rows have different sums
+    mix = np.sqrt(np.arange(1.0, mean.size + 1))  # irrational: different rows have different sums
     scaled = mean.change(lambda distance: np.round(distance / unit, _DISTANCE_DIGITS)).matrix
     key = _keys(scaled, mix)
     order = np.argsort(key, kind="stable")
@@ -257,7 +256,7 @@ def _sorted(mean: PairMatrix, unit: float) -> tuple[Distances, npt.NDArray[np.in
 
 
 def _keys(part: Any, mix: Floats) -> Floats:
-    """Return a key for each row: its distances, sorted and mixed; what is unknown comes first, as -1."""
+    """Return a key for each row: a weighted sum of its sorted distances, in which unknown distances are -1."""
     if isinstance(part, np.ndarray):
         return np.asarray((np.sort(np.nan_to_num(part, nan=-1.0), axis=1) * mix).sum(axis=1))
     rows = np.split(part.data, part.indptr[1:-1])
@@ -267,23 +266,23 @@ def _keys(part: Any, mix: Floats) -> Floats:
 
 
 def _shared(size: Floats, key: Floats) -> Floats:
-    """Replace the values of adjacent workers with the same key by their mean."""
+    """Replace the values of adjacent workers with equal keys by their mean."""
     group = np.cumsum(np.concatenate([[True], key[1:] != key[:-1]])) - 1
     shared: Floats = (np.bincount(group, size) / np.bincount(group))[group]
     return shared
 
 
-# Scaling: the distances of points in space, compared with the distances that they should have.
+# Scaling: compare the distances between points with target distances.
 #
-# One set of points is compared after the other, tile by tile: what is computed on the way stays in the cache, and no
-# library of linear algebra starts threads, which would wait for each other ten times as long as they work.
+# Sets of points are compared one by one, in tiles. Intermediate values stay in the processor cache, and linear algebra
+# starts no threads, which would take ten times as long.
 
 
 class Misfit(NamedTuple):
-    """The misfit of points to their distances, one row per set of points.
+    """Misfit between points and target distances, one row per set of points.
 
-    ``norm`` is the squared length of each point, ``total`` the misfit over all pairs, and ``pull`` the sum over v of
-    (d_uv / |e_u - e_v| - 1) (e_v - e_u), which is its gradient by e_u but for a factor of 2.
+    ``norm`` is the squared length of each point, ``total`` the sum of squared errors over all pairs, and ``pull`` the
+    sum over v of (d_uv / |e_u - e_v| - 1) (e_v - e_u), the gradient by e_u up to a factor of 2.
     """
 
     norm: Floats
@@ -292,7 +291,7 @@ class Misfit(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """The number of distances of each point, their mean, and their variance."""
+    """Number, mean and variance of each point's distances."""
 
     known: Floats
     mean: Floats
@@ -301,7 +300,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Distances:
-    """The target distances: an array with NaN for unknown ones, or a sparse matrix of the known ones.
+    """Target distances: an array in which unknown distances are NaN, or a sparse matrix of known distances.
 
     >>> distances = Distances(np.array([[np.nan, 3.0], [3.0, np.nan]]))
     >>> distances.misfit(np.array([[[0.0], [2.0]]]))
@@ -328,7 +327,7 @@ class Distances:
         return Moments(known, mean, variance)
 
     def misfit(self, e: Floats) -> Misfit:
-        """Compare one set of points after the other."""
+        """Compare each set of points with the target distances."""
         norm, total, pull = np.einsum("rij,rij->ri", e, e), np.empty(len(e)), np.empty(e.shape)
         for place, points in enumerate(e):
             filled = np.column_stack([points, np.ones(len(points))])
@@ -345,7 +344,7 @@ class Distances:
 
 
 class _Known(NamedTuple):
-    """The distances of a sparse matrix, each once: two points, their distance, and the start of each first point."""
+    """Upper triangle of a sparse matrix: row, column and distance of each entry, and row starts."""
 
     i: npt.NDArray[Any]
     j: npt.NDArray[Any]
@@ -360,7 +359,7 @@ class _Known(NamedTuple):
 
 
 def _compare(distance: Floats, points: Floats, norm: Floats) -> tuple[float, Floats]:
-    """Compare the points of some rows with those of the same and of later ones, tile by tile; pulls are mutual."""
+    """Compare every pair of points, in tiles."""
     total, pulled, step = 0.0, np.zeros(points.shape), max(1, math.isqrt(_PRODUCTS_PER_TILE // points.shape[1]))
     tiles = [slice(first, first + step) for first in range(0, len(points), step)]
     for place, mine in enumerate(tiles):
@@ -380,7 +379,7 @@ def _compare(distance: Floats, points: Floats, norm: Floats) -> tuple[float, Flo
 
 
 def _compare_known(known: _Known, points: Floats) -> tuple[float, Floats]:
-    """Compare the pairs of points whose distances are known, each pair once."""
+    """Compare every pair of points with a known distance."""
     pull = np.empty(len(known.distance))
     total = 0.0
     for first in range(0, len(pull), _PAIRS_PER_STEP):
@@ -394,24 +393,23 @@ def _compare_known(known: _Known, points: Floats) -> tuple[float, Floats]:
     return total, np.asarray(pulls @ points + pulls.T @ points)
 
 
-# Descent: minimise a smooth function from several starts at once by L-BFGS.
+# Descent: minimise a smooth function by L-BFGS, simultaneously from several starts.
 #
-# Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 1989. Every row
-# of an array is a start with its own history and step; one pass over whole arrays serves all starts, and those that
-# converged leave.
+# Liu, Nocedal: On the limited memory BFGS method for large scale optimization. Mathematical Programming 1989. Each row
+# of an array is a start with its own history and step length. Rows that converged are removed.
 
 
 Rows = npt.NDArray[np.int64]
 Objective = Callable[["Floats"], "tuple[Floats, Floats]"]
 _Pair = tuple["Floats", "Floats", "Floats"]
 _REMEMBERED_STEPS = 10
-_MIN_DECREASE = 1e-4  # of a step, as a share of what the slope promises
-_MAX_HALVINGS = 30  # of the length of a step
+_MIN_DECREASE = 1e-4  # of the value, relative to the slope (Armijo)
+_MAX_HALVINGS = 30  # of the step length
 
 
 @dataclass(frozen=True)
 class Minima:
-    """The result of each row: position, value, number of steps, and whether it converged."""
+    """Position, value, number of steps and convergence of each row."""
 
     place: Floats
     value: Floats
@@ -440,7 +438,7 @@ def minimise(objective: Objective, start: Floats, *, max_iter: int, tol: float) 
         new, new_value, new_gradient = _step(objective, x, value, gradient, direction)
         pair, size = _curvature(new - x, new_gradient - gradient, size)
         past.append(pair)
-        arrived = ~(value - new_value > tol * np.maximum(np.abs(new_value), 1.0))  # so does what is no number
+        arrived = ~(value - new_value > tol * np.maximum(np.abs(new_value), 1.0))  # also true for NaN
         x, value, gradient = new, new_value, new_gradient
         place[rows], lowest[rows], iterations[rows], converged[rows] = x, value, step, arrived & np.isfinite(value)
         if arrived.all():
@@ -470,7 +468,7 @@ def _direction(gradient: Floats, past: deque[_Pair], size: Floats) -> Floats:
 
 
 def _curvature(s: Floats, y: Floats, size: Floats) -> tuple[_Pair, Floats]:
-    """Return a step for the memory, and the new scale; steps without positive curvature are ignored."""
+    """Return a step for the history, and the new scale; steps without positive curvature are ignored."""
     sy, yy = _dots(s, y), _dots(y, y)
     useful = sy > 1e-10 * yy
     rho = np.where(useful, 1.0, 0.0) / np.where(useful, sy, 1.0)
@@ -480,7 +478,7 @@ def _curvature(s: Floats, y: Floats, size: Floats) -> tuple[_Pair, Floats]:
 def _step(
     objective: Objective, x: Floats, value: Floats, gradient: Floats, direction: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Search along the direction, halving the step until the value is low enough; otherwise stay."""
+    """Halve the step along the direction until the value decreases sufficiently; otherwise return the old position."""
     slope, length = _dots(gradient, direction), np.ones(len(x))
     found, lowest, slopes = x.copy(), value.copy(), gradient.copy()
     trying = np.arange(len(x))

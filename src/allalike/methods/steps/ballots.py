@@ -1,14 +1,15 @@
-"""Ballots: the answers as a sparse matrix, so that votes, posteriors and counts are products with it.
+"""Answers as a sparse matrix; votes, posteriors and counts are products with it.
 
-A row is a task, a column a **cell**, a worker together with a label, and an entry the weight of an answer. For a table
-with a row per cell and a column per state s, the product with the matrix B adds up, for each task, the rows of its
-answers; the product with its transpose adds up, for each cell, the rows of the tasks with this answer:
+The matrix B has one row per task and one column per **cell**, a pair of worker and label. An entry is the weight of an
+answer. Let a table have one row per cell and one column per state s. Its product with B adds up the rows of each task's
+answers. The product with the transpose of B adds up, for each cell, the rows of the tasks with this answer:
 
     votes_ts = sum_i w_i [l_i = s], log P_ts = sum_i log C_(w_i, l_i, s), N_wls = sum of q_ts over their answers l.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,14 +34,14 @@ from allalike.rules.vote import pick
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FEW_ANSWERS = 1 << 14  # which scipy adds up no faster than it is imported
+_FEW_ANSWERS = 1 << 14  # below this, importing scipy takes longer than it saves
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The answers of a block as a sparse matrix with a row per task and a column per worker and label.
+    """Answers of a block as a sparse matrix, with one row per task and one column per worker and label.
 
-    ``starts`` ends with the number of answers, which are sorted by task.
+    Answers are sorted by task; the last element of ``starts`` is their number.
     """
 
     starts: Array
@@ -51,18 +52,18 @@ class Cells:
 
     @cached_property
     def task(self) -> Array | None:
-        """The task of each answer, if they are few: they are added up without scipy, which is slow to import."""
+        """Task of each answer, or None for many answers; few answers are added up without importing scipy."""
         sizes = np.diff(self.starts)
         return np.repeat(np.arange(len(sizes)), sizes) if len(self.cell) < _FEW_ANSWERS else None
 
     @cached_property
     def matrix(self) -> Any:
-        """The matrix for scipy."""
+        """The scipy matrix."""
         return sparse.csr_array((self.weight, self.cell, self.starts), (len(self.starts) - 1, self.n_workers * self.k))
 
 
 def cells_of(block: Block, k: int) -> Cells:
-    """Return the cells of a block with k labels: those that it keeps, or new ones.
+    """Return the cells of a block with k labels, stored or computed.
 
     >>> cells_of(Block.of([[0, 1], [1, 1]]), 2).matrix.toarray()
     array([[1., 0., 0., 1.],
@@ -79,12 +80,12 @@ def cells_of(block: Block, k: int) -> Cells:
 
 
 def keep_cells(block: Block, *, k: int) -> Block:
-    """Return the block with its cells, for later rounds."""
+    """Store the cells in the block, for later rounds."""
     return block if Cells in block else block.keeping(cells_of(block, k))
 
 
 def add_up(cells: Cells, table: Floats) -> Floats:
-    """Add up, per task, the rows of its answers; the table has a row per worker and label."""
+    """Add up the rows of each task's answers in a table with one row per worker and label."""
     table = table.reshape(cells.n_workers * cells.k, -1)
     if cells.task is None:
         return np.asarray(cells.matrix @ table)
@@ -92,12 +93,12 @@ def add_up(cells: Cells, table: Floats) -> Floats:
 
 
 def _add_columns(row: Array, weight: Floats, table: Floats, taken: Array, n: int) -> Floats:
-    """Add up, in each of n rows and for each column, the weighted entries that are taken from a table."""
+    """Add up the weighted entries of each column by row."""
     return np.stack([np.bincount(row, weight * column.take(taken), n) for column in table.T], axis=1)
 
 
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
-    """Add up, per worker and label, the rows of the tasks with this answer, to ``into`` if it is given.
+    """Add up the rows of the tasks with each worker and label, in place if ``into`` is given.
 
     >>> count(cells_of(Block.of([[0], [1]]), 2), np.array([[0.25, 0.75]]))[:, :, 0]
     array([[0.25, 0.  ],
@@ -115,7 +116,7 @@ def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
 
 
 def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
-    """Count the votes for each label of each task, weighted by worker."""
+    """Count weighted votes by task and label."""
     votes = weights.take(block.worker)
     if AnswerWeights in block:
         votes = votes * block[AnswerWeights].weight
@@ -123,7 +124,7 @@ def count_votes(block: Block, weights: Floats, *, k: int) -> Floats:
 
 
 def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
-    """Return each label's share of the weighted votes of a task; equal shares without weights.
+    """Return each label's share of the weighted votes on a task; equal shares if all weights are 0.
 
     >>> from allalike._core.blocks.block import Block
     >>> vote_shares(Block.of([[0, 1], [1, 1]]), np.array([3.0, 1.0]), k=2)
@@ -137,7 +138,7 @@ def vote_shares(block: Block, weights: Floats, *, k: int) -> Floats:
 
 
 def softmax(score: Floats) -> tuple[Floats, Floats]:
-    """Return the shares of exp(score) in each row, and the logarithm of the row's sum.
+    """Return the softmax of each row, and the logarithm of the row's sum of exp(score).
 
     >>> softmax(np.log([[1.0, 3.0]]))
     (array([[0.25, 0.75]]), array([1.38629436]))
@@ -151,13 +152,13 @@ def softmax(score: Floats) -> tuple[Floats, Floats]:
 
 
 def row_sums(table: Floats) -> Floats:
-    """Add up rows: for short ones this takes a fraction of the time of a sum, and a product would wake up threads."""
+    """Add up rows; for short rows this is faster than np.sum, and a matrix product would start threads."""
     sums: Floats = np.einsum("rc->r", table)
     return sums
 
 
 def row_peaks(table: Floats) -> Floats:
-    """Find the largest number of each row: column by column, which for short rows is faster too."""
+    """Return the maximum of each row; for short rows, a loop over columns is faster than np.max."""
     peaks = table[:, 0].copy()
     for column in table.T[1:]:
         np.maximum(peaks, column, out=peaks)
@@ -165,12 +166,12 @@ def row_peaks(table: Floats) -> Floats:
 
 
 def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Count, per worker, answers by label and state, and how often each state was asked."""
+    """Count each worker's answers by label and state, and tasks by state."""
     return {"counts": count(cells_of(block, k), shares, into.get("counts")), "shares": sum_tasks(block, shares)}
 
 
 def sum_tasks(block: Block, values: Array) -> Floats:
-    """Add numbers of tasks to the row of the task's first worker, so that the rows add up to the sum."""
+    """Add each task's values to the row of its first worker, so that the rows add up to the total."""
     if values.ndim == 1:
         return sum_by(block.first_worker, values, block.n_workers)
     cells = Cells(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
@@ -178,7 +179,7 @@ def sum_tasks(block: Block, values: Array) -> Floats:
 
 
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:
-    """Take the most probable class, from a row per task and a column per class; its probability is the confidence.
+    """Return the most probable class of each task, with its probability as confidence.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.block import Ties
@@ -191,13 +192,45 @@ def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[st
     return {"label": label[chosen].astype(np.int32), "confidence": best, "error": unknown(block.n_tasks), "tied": tied}
 
 
-# Random numbers that depend only on ids and seeds: equal on every engine, for every order of rows.
+class ClassModel(ABC):
+    """A model that computes class probabilities from parameters with one row per worker."""
 
-_HASH_STEPS = 2.0**53  # different numbers between 0 and 1 that are made of a hash
+    @abstractmethod
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task."""
+
+    @abstractmethod
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class."""
+
+
+class PosteriorModel(ClassModel):
+    """A model of the posteriors of all classes."""
+
+    @abstractmethod
+    def find_posterior(self, block: Block, *parameters: Floats) -> Floats:
+        """Return posteriors, with one row per task and one column per class."""
+
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task."""
+        return take_most_probable(block, self.find_posterior(block, *parameters), ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class."""
+        return {"probability": self.find_posterior(block, *parameters)}
+
+
+# Random numbers depend only on ids and seeds, so they are equal on every engine and for every order of rows.
+
+_HASH_STEPS = 2.0**53  # number of different values between 0 and 1
 
 
 def draw_evenly(ids: Array, seed: tuple[int, int], size: int) -> Floats:
-    """Draw this many numbers between 0 and 1 for each hash of an id, by the seed and the number of the start.
+    """Sample uniform numbers between 0 and 1 for each id, determined by its hash, the seed and the start.
 
     >>> draw_evenly(np.array([5, 6], np.uint64), (0, 1), 3).round(2).tolist()
     [[0.28, 0.0, 0.63], [0.93, 0.63, 0.0]]
@@ -209,7 +242,7 @@ def draw_evenly(ids: Array, seed: tuple[int, int], size: int) -> Floats:
 
 
 def draw_subtypes(task_hash: Array, seed: tuple[int, int], shape: tuple[int, int]) -> Floats:
-    """Draw from Dirichlet(1, ..., 1), for each task and class, by hashes of the task, the seed and the start.
+    """Sample from Dirichlet(1, ..., 1) for each task and class, determined by the task's hash, the seed and the start.
 
     >>> draw_subtypes(np.array([5, 6], np.uint64), (0, 1), (1, 3)).round(2).tolist()
     [[[0.03, 0.96, 0.01]], [[0.0, 0.01, 0.99]]]
@@ -220,6 +253,6 @@ def draw_subtypes(task_hash: Array, seed: tuple[int, int], shape: tuple[int, int
 
 
 def count_labels(block: Block, *, k: int) -> dict[str, Floats]:
-    """Count how often each worker gave each of k labels."""
+    """Count the answers by worker and label."""
     counts = np.bincount(block.worker * k + block.label, minlength=block.n_workers * k).astype(np.float64)
     return {"counts": counts.reshape(-1, k)}

@@ -1,22 +1,24 @@
-"""Odds: class probabilities in models where an answer is evidence for its own class alone.
+"""Class probabilities in models in which an answer is evidence only for its own class.
 
-In some models a wrong answer has the same probability for every other true class. Then the evidence of an answer is its
-odds,
+In these models a wrong answer has the same probability for every true class. If all classes are equally frequent, the
+evidence of an answer is its log odds:
 
-    w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]),
+    w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]).
 
-if all classes are as frequent. A class that nobody named for a task has a score of 0 there, so that only named classes
-are stored.
+Classes without answers to a task have score 0 there, so only classes with answers are stored.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
+from allalike.methods.steps.ballots import ClassModel
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Posterior(NamedTuple):
-    """Class probabilities: of each group of equal labels, of a class nobody named, and log sum_c exp(score)."""
+    """Probabilities of each group of equal labels and of a class without answers, and log sum_c exp(score)."""
 
     share: Floats
     rest: Floats
@@ -35,7 +37,7 @@ class Posterior(NamedTuple):
 
 
 def add_odds(block: Block, odds: Floats) -> Floats:
-    """Return the score of each group of equal labels, given the odds of each answer."""
+    """Return the score of each group of equal labels, given the log odds of each answer."""
     return sum_by(block[LabelGroups].group, odds, len(block[LabelGroups]))
 
 
@@ -60,36 +62,53 @@ def find_posterior(block: Block, score: Floats, classes: int) -> Posterior:
 
 
 def take_by_odds(block: Block, odds: Floats, classes: int, ties: Ties) -> dict[str, Array]:
-    """Take the most probable of the named classes; if all weights are 0, answers count equally.
+    """Return the most probable class with answers; if all weights are 0, answers count equally.
 
-    If everyone who named a class counts against it, take the first that nobody named.
+    If the answers are evidence against every class with answers, return the first class without answers.
     """
     score = add_odds(block, odds)
-    found = find_posterior(block, score, classes)
+    posterior = find_posterior(block, score, classes)
     groups, n_labels = block[LabelGroups], len(block[LabelGroups].label_hash)
-    named = np.bincount(groups.group, minlength=len(score))  # groups may be empty, as the block has it
+    named = np.bincount(groups.group, minlength=len(score))  # groups may be empty
     nobody = block.per_task(np.abs(odds)) <= 0
     winner, tied = leading(block, np.where(named > 0, np.where(nobody[groups.task], named, score), -np.inf), ties)
     count, other = _unnamed(block.n_tasks, groups.task[named > 0], groups.label[named > 0])
     refuted = (score[winner] < 0) & (count < n_labels)
     return {
         "label": np.where(refuted, other, groups.label[winner]).astype(np.int32),
-        "confidence": np.where(refuted, found.rest, found.share[winner]),
+        "confidence": np.where(refuted, posterior.rest, posterior.share[winner]),
         "error": unknown(block.n_tasks),
         "tied": np.where(refuted, count < n_labels - 1, tied),
     }
 
 
-def list_probabilities(block: Block, odds: Floats, classes: int) -> dict[str, Array]:
-    """Return the posteriors, with a row per task and a column per class that somebody named somewhere."""
-    found = find_posterior(block, add_odds(block, odds), classes)
-    table = np.repeat(found.rest[:, None], len(block[LabelGroups].label_hash), axis=1)
-    table[block[LabelGroups].task, block[LabelGroups].label] = found.share
-    return {"probability": table}
+@dataclass(frozen=True)
+class OddsModel(ClassModel):
+    """A model of the log odds of answers to some number of classes."""
+
+    classes: int
+
+    @abstractmethod
+    def find_odds(self, block: Block, *parameters: Floats) -> Floats:
+        """Return the log odds of each answer."""
+
+    def decide(
+        self, block: Block, weights: Floats, faults: Floats, *parameters: Floats, ties: Ties
+    ) -> dict[str, Array]:
+        """Return the most probable class of each task, as `take_by_odds` does."""
+        return take_by_odds(block, self.find_odds(block, *parameters), self.classes, ties)
+
+    def probabilities(self, block: Block, weights: Floats, faults: Floats, *parameters: Floats) -> dict[str, Array]:
+        """Return posteriors, with one row per task and one column per class with answers."""
+        posterior = find_posterior(block, add_odds(block, self.find_odds(block, *parameters)), self.classes)
+        groups = block[LabelGroups]
+        table = np.repeat(posterior.rest[:, None], len(groups.label_hash), axis=1)
+        table[groups.task, groups.label] = posterior.share
+        return {"probability": table}
 
 
 def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
-    """Return, per task, the number of named labels, and the smallest other one; the named ones are sorted.
+    """Return each task's number of labels, and the smallest label without answers; labels are sorted within a task.
 
     >>> _unnamed(2, np.array([0, 0, 1]), np.array([0, 2, 5]))
     (array([2, 1]), array([1, 0]))
@@ -100,19 +119,19 @@ def _unnamed(n_tasks: int, task: Array, label: Array) -> tuple[Array, Array]:
     return count, np.minimum.reduceat(np.where(label > place, place, count[task]), first)
 
 
-# Descent: the least value of a smooth convex function of numbers that have lower bounds.  L-BFGS in the space of the
-# numbers that are not held at their bounds (Nocedal: Updating quasi-Newton matrices with limited storage. 1980), each
-# step projected on the bounds (Gafni and Bertsekas: Two-metric projection methods for constrained optimization. 1984).
-# scipy's does the same, but starts the threads of its linear algebra for ten numbers, which takes ten times as long.
+# Descent: minimise a smooth convex function with lower bounds. L-BFGS runs on the variables that are not at their
+# bounds (Nocedal: Updating quasi-Newton matrices with limited storage. 1980), and each step is projected on the bounds
+# (Gafni and Bertsekas: Two-metric projection methods for constrained optimization. 1984). scipy's version takes ten
+# times as long on few variables because it starts threads for linear algebra.
 
 
 _ROUNDS, _REMEMBERED, _HALVINGS = 500, 10, 40
-_FLAT = 1e-7  # a gradient that counts as 0, relative to the value
-_ENOUGH = 1e-4  # of what the slope promises (Armijo)
+_FLAT = 1e-7  # gradient that counts as 0, relative to the value
+_ENOUGH = 1e-4  # minimum decrease, relative to the slope (Armijo)
 
 
 def descend(lose: Callable[[Floats], tuple[float, Floats]], start: Floats, least: Floats) -> Floats:
-    """Return the numbers with the least loss above their bounds.
+    """Minimise a loss under lower bounds.
 
     >>> centre = np.array([2.0, -3.0])
     >>> descend(lambda x: (float(((x - centre) ** 2).sum()), 2 * (x - centre)), np.ones(2), np.array([-np.inf, 0.0]))
@@ -142,7 +161,7 @@ def descend(lose: Callable[[Floats], tuple[float, Floats]], start: Floats, least
 
 
 def _bend(down: Floats, moves: Iterable[tuple[Floats, Floats]]) -> Floats:
-    """Return the gradient times the approximate inverse Hessian (two-loop recursion of L-BFGS)."""
+    """Multiply the gradient by the approximate inverse Hessian (two-loop recursion of L-BFGS)."""
     pairs = [(move, turn, 1 / product) for move, turn in moves if (product := float(move @ turn)) > 0]
     way, shares = down.copy(), []
     for move, turn, inverse in reversed(pairs):

@@ -1,7 +1,7 @@
-"""Matrices with a number for each pair of workers, for methods that look at every pair.
+"""Matrices over pairs of workers, for methods that use every pair.
 
-The sums behind the pairs are read from the run for a range of workers at a time, so that only the numbers that a method
-keeps are in memory: as an array, or as a sparse matrix where few workers share tasks.
+Sums are read from the run for one range of workers at a time, so only the values that a method keeps are in memory.
+They form an array, or a sparse matrix if few pairs of workers share tasks.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 Places = npt.NDArray[np.int64]
-_MAX_RESIDUAL = 1e-13  # of the right side, at which equations count as solved
+_MAX_RESIDUAL = 1e-13  # relative to the right side, for conjugate gradients
 _MAX_STEPS = 2000  # of conjugate gradients
-_LANCZOS_VECTORS = 40  # among which an eigenvector is sought
-_MAX_WHOLE_WORKERS = 1000  # whose pairs are read at once; those of more are read range by range
-_ENTRIES_PER_RANGE, _MIN_ENTRIES_PER_RANGE = 1 << 24, 1 << 20  # of rows, if they are dense
-_BYTES_PER_ENTRY = 64  # while it is read
-_DENSE_PER_SPARSE = 8  # entries of an array that take as much memory as one that is sparse
-_MIN_DENSE_SHARE = 0.5  # of pairs that met, for an array
-_BYTES_PER_JOINED = 16  # of a sparse entry, while ranges are joined
+_LANCZOS_VECTORS = 40
+_MAX_WHOLE_WORKERS = 1000  # pairs of more workers are read range by range
+_ENTRIES_PER_RANGE, _MIN_ENTRIES_PER_RANGE = 1 << 24, 1 << 20  # of dense rows
+_BYTES_PER_ENTRY = 64  # during reading
+_DENSE_PER_SPARSE = 8  # dense entries that take as much memory as one sparse entry
+_MIN_DENSE_SHARE = 0.5  # share of pairs with common tasks above which a dense array is used
+_BYTES_PER_JOINED = 16  # per sparse entry, during joining of ranges
 _GB = 1e9
 
 
 class PairMatrix:
-    """A symmetric matrix with a number for each pair of workers: an array, or sparse by rows (CSR).
+    """A symmetric matrix over pairs of workers, dense or sparse (CSR).
 
     >>> pair = PairMatrix(np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
     >>> pair.times(np.ones(3)), pair.peak(), pair.row(1)
@@ -51,11 +51,11 @@ class PairMatrix:
         self.size = int(matrix.shape[0])
 
     def change(self, function: Callable[..., Array], *others: PairMatrix) -> PairMatrix:
-        """Apply a function to each number, together with those of other matrices of the same pairs."""
+        """Apply a function to the entries of this matrix and of others with the same pairs."""
         return PairMatrix(with_numbers(self.matrix, function(*(numbers(each.matrix) for each in (self, *others)))))
 
     def totals(self, function: Callable[..., Array], *others: PairMatrix) -> Floats:
-        """Add up, per worker, what `change` would return."""
+        """Return the row sums of the result of `change`."""
         return np.asarray(self.change(function, *others).matrix.sum(axis=1, dtype=np.float64))
 
     def times(self, vector: Floats) -> Floats:
@@ -63,7 +63,7 @@ class PairMatrix:
         return np.asarray(self.matrix @ vector, np.float64)
 
     def peak(self) -> float:
-        """Return the largest number, at least 0."""
+        """Return the largest entry, or 0 if it is negative."""
         return float(np.fmax.reduce(numbers(self.matrix), axis=None, initial=0.0))
 
     def row(self, worker: int) -> Floats:
@@ -71,16 +71,16 @@ class PairMatrix:
         return np.asarray(_filled(self.matrix[[worker]])[0], np.float64)
 
     def first(self, least: float) -> tuple[int, int]:
-        """Return the first pair, in the order of rows, whose number is this large."""
+        """Return the first pair, in row order, with an entry of at least this value."""
         place = int(np.argmax(numbers(self.matrix) >= least))
         if isinstance(self.matrix, np.ndarray):
             return divmod(place, self.size)
         return int(np.searchsorted(self.matrix.indptr, place, side="right")) - 1, int(self.matrix.indices[place])
 
     def leading(self, diagonal: Floats) -> tuple[float, Floats]:
-        """Return the largest eigenvalue of the matrix, with this diagonal added to it, and its vector.
+        """Return the largest eigenvalue of the matrix plus this diagonal, and its eigenvector.
 
-        Large matrices are multiplied by vectors until these agree (Lanczos).
+        Large matrices use the Lanczos method.
         """
         if self._is_small:
             values, vectors = np.linalg.eigh(self.matrix + np.diag(diagonal))
@@ -95,10 +95,9 @@ class PairMatrix:
         return float(values[0]), vectors[:, 0]
 
     def solve(self, diagonal: Floats, right: Floats) -> Floats:
-        """Solve equations with the positive semidefinite matrix with this diagonal added to it.
+        """Solve a linear system with the matrix plus this diagonal, which must be positive semidefinite.
 
-        The equations must have solutions; of several, that of the smallest norm is returned, also by conjugate
-        gradients, which start from 0.
+        The system must have a solution. If it has several, the solution with the smallest norm is returned.
         """
         if self._is_small:
             return np.asarray(np.linalg.pinv(self.matrix + np.diag(diagonal), hermitian=True) @ right, np.float64)
@@ -120,12 +119,12 @@ class PairMatrix:
 
 
 def numbers(part: Any) -> Array:
-    """Return all numbers of an array, or the entries of a sparse matrix."""
+    """Return the entries of a dense or sparse matrix."""
     return np.asarray(part if isinstance(part, np.ndarray) else part.data)
 
 
 def with_numbers(part: Any, values: Array) -> Any:
-    """Return a matrix of the same pairs with other numbers."""
+    """Return a matrix with the same pairs and other entries."""
     if isinstance(part, np.ndarray):
         return values
     return sparse.csr_array((values, part.indices, part.indptr), shape=part.shape)
@@ -133,7 +132,7 @@ def with_numbers(part: Any, values: Array) -> Any:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The sums of some pairs of workers, in arrays that broadcast to the shape of the last two.
+    """Sums over the common tasks of pairs of workers, in arrays that broadcast to the shape of the last two.
 
     >>> Pairs(np.array([[0], [1]]), np.array([[0, 1]]), np.array([[0, 3], [3, 0]]), np.array([[0, 2], [2, 0]])).mean
     array([[nan, 1.5],
@@ -147,7 +146,7 @@ class Pairs:
 
     @property
     def mean(self) -> Floats:
-        """The mean distance of each pair; NaN without common tasks, and between a worker and themselves."""
+        """Mean distance of each pair; NaN without common tasks and on the diagonal."""
         met = self.common > 0
         mean: Floats = np.where(met, self.distance, np.nan) / np.where(met, self.common, 1.0)
         return mean
@@ -155,7 +154,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class AllPairs:
-    """The pairs of all workers of a run, read range by range."""
+    """All pairs of workers of a run, read range by range."""
 
     run: Run
     ranges: list[range]
@@ -163,7 +162,7 @@ class AllPairs:
     dense: bool = True
 
     def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[PairMatrix, ...]:
-        """Return matrices of what a function returns for some pairs at a time."""
+        """Apply a function to all pairs, and return one matrix per value that it returns."""
         n = len(self.run.workers)
         kept = look_through(
             self.run,
@@ -172,12 +171,12 @@ class AllPairs:
             lambda rows, sums: (rows, self._measure(rows, sums, function)),
         )
         if not self.dense:
-            parts = zip(*(found for _, found in kept), strict=True)
+            parts = zip(*(measured for _, measured in kept), strict=True)
             return tuple(PairMatrix(sparse.vstack(part, format="csr")) for part in parts)
         matrices: list[Array] = []
-        for rows, found in kept:
-            matrices = matrices or [np.empty((n, n), each.dtype) for each in found]
-            for matrix, part in zip(matrices, found, strict=True):
+        for rows, measured in kept:
+            matrices = matrices or [np.empty((n, n), each.dtype) for each in measured]
+            for matrix, part in zip(matrices, measured, strict=True):
                 matrix[rows.start : rows.stop] = part
         return tuple(map(PairMatrix, matrices))
 
@@ -190,13 +189,13 @@ class AllPairs:
         place = _places(common)
         left, right = np.divmod(place, n)
         sums_of_met = np.zeros(len(place))
-        sums_of_met[np.searchsorted(place, _places(distance))] = distance.data  # which leaves out what is 0
-        found = function(Pairs(rows.start + left, right, sums_of_met, common.data))
-        return [with_numbers(common, values) for values in found]
+        sums_of_met[np.searchsorted(place, _places(distance))] = distance.data  # zeros are not stored
+        measured = function(Pairs(rows.start + left, right, sums_of_met, common.data))
+        return [with_numbers(common, values) for values in measured]
 
 
 def all_pairs(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pairs.") -> AllPairs:
-    """Return the pairs of all workers, given the bytes that a method keeps for each."""
+    """Return all pairs of workers; ``each`` is the number of bytes that a method keeps per pair."""
     n = len(run.workers)
     if n <= _MAX_WHOLE_WORKERS:
         return AllPairs(run, [range(n)], n * n)
@@ -209,7 +208,7 @@ def all_pairs(run: Run, *, each: int, instead: str = "P-TD and iP-TD need no pai
     needed = kept + _BYTES_PER_ENTRY * min(_DENSE_PER_SPARSE * pairs, n * n, most)
     if needed > free:
         raise TooLargeError(
-            f"The pairs of {n:,} workers need up to {needed / _GB:,.1f} GB of memory, and {free / _GB:,.1f}"
+            f"The pairs of {n:,} workers need up to {needed / _GB:,.1f} GB of memory, but {free / _GB:,.1f}"
             f" GB are free. {instead}"
         )
     return AllPairs(run, cut_workers(np.minimum(_DENSE_PER_SPARSE * met, n), most), pairs, dense)
@@ -220,7 +219,7 @@ def _filled(matrix: Any) -> Floats:
 
 
 def _places(matrix: Any) -> Places:
-    """Return the places of the entries of a sparse matrix, row by row, after sorting them."""
+    """Sort a sparse matrix, and return the flat index of each entry."""
     matrix.sort_indices()
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return np.asarray(row * matrix.shape[1] + matrix.indices, np.int64)

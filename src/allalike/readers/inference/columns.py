@@ -46,17 +46,12 @@ _MAX_ID_LENGTH = 80  # longer texts are not ids of workers
 _NO_IDS = ("number", "date", "nested", "records", "truth value")
 
 
-@dataclass(frozen=True)
-class Roles:
-    """A table with its columns of worker, task and label, and the inferred ones among them."""
-
-    table: Source
-    picked: dict[str, str]
-    guessed: dict[str, str]
-
-
-def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = frozenset()) -> Roles:
+def find_roles(
+    table: Source, chosen: Mapping[str, str], na: frozenset[str] = frozenset()
+) -> tuple[Source, dict[str, str], dict[str, str]]:
     """Find worker, task and label: chosen, known from the reader of a tool, or inferred from names or content.
+
+    Returns the table, the columns, and the inferred ones among them.
 
     Names decide unless the content is impossible, such as many answers by one worker to a task, or the same label in
     all answers to a task. Without valid names, the best candidate by content is used if it leads clearly. Otherwise an
@@ -65,7 +60,7 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     >>> from allalike.readers.formats.source import of_records
     >>> pairs = [(worker, nr) for worker in range(5) for nr in range(9)]
     >>> rows = [{"who": f"w{w}", "task": "all", "item": nr, "label": (nr + (w == nr)) % 2} for w, nr in pairs]
-    >>> find_roles(of_records(rows), {"worker": "who"}).picked
+    >>> find_roles(of_records(rows), {"worker": "who"})[1]
     {'worker': 'who', 'task': 'item', 'label': 'label'}
     """
     if table.records is not None and any(name not in table.names for name in chosen.values()):
@@ -84,7 +79,7 @@ def find_roles(table: Source, chosen: Mapping[str, str], na: frozenset[str] = fr
     if len(known) < len(SYNONYMS) and set(table.names) != set(picked.values()):
         picked = _infer(table, known, na)
     guessed = {role: name for role, name in picked.items() if role not in chosen and name != role}
-    return Roles(table, {role: picked[role] for role in SYNONYMS}, guessed)
+    return table, {role: picked[role] for role in SYNONYMS}, guessed
 
 
 def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) -> Source:
@@ -112,7 +107,7 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
     by_name: dict[str, str] = {}
     unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
-        by_name = pick_columns(table.names, known, table.where)[0]
+        by_name = pick_columns(table.names, known, table.where)
     except ColumnError as error:
         unclear = str(error.args[0])
     try:
@@ -418,12 +413,12 @@ def _ask_paths(table: Source, known: Mapping[str, str]) -> ColumnError | None:
     from allalike.readers.formats.json_files import expand_records, list_paths
 
     records = table.records() if table.records else []
-    found = []
+    lists = []
     for paths in list_paths(records):
         if not {*paths} <= {*table.names}:
             asked = list(dict.fromkeys((*known.values(), *paths)))[:_MAX_PATHS]
-            found.append(_Contents(expand_records(records, asked, table.where), known))
-    best = max(found, key=lambda each: each.candidates[0].score if each.candidates else UNLIKELY, default=None)
+            lists.append(_Contents(expand_records(records, asked, table.where), known))
+    best = max(lists, key=lambda each: each.candidates[0].score if each.candidates else UNLIKELY, default=None)
     return best.ask("Its records are nested.") if best else None
 
 

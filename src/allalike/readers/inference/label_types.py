@@ -115,17 +115,17 @@ def guess_domain(
     allalike.errors.LabelError: The label type is unclear: 2 different labels in 2 answers, such as 'x17'. They may be
     classes (categorical), texts (text), or another type of allalike.DOMAINS. ...
     """
-    found = _Labels(labels, parts, answers, sample, where)
-    if opened is not None or _are_records(found):
-        return _guess_fields(opened or DOMAINS["record"](), found)
+    unknown = _Labels(labels, parts, answers, sample, where)
+    if opened is not None or _are_records(unknown):
+        return _guess_fields(opened or DOMAINS["record"](), unknown)
     if labels.kind in ("whole", "number") or (labels.kind == "text" and labels.looks_numeric()):
         return guess_numbers(labels, answers, sample)
     if labels.kind == "truth value":
         return _make("categorical")
     for recognise in _TEXTS if labels.kind == "text" else _OBJECTS:
-        if (domain := recognise(found)) is not None:
+        if (domain := recognise(unknown)) is not None:
             return domain
-    return _read_classes_or_texts(found)
+    return _read_classes_or_texts(unknown)
 
 
 def _make(name: str, **options: Any) -> Domain:
@@ -299,14 +299,17 @@ def _read_items(labels: _Labels) -> Domain | None:
     if not separator or any(map(_LISTED.search, texts[:_FIRST])) or any(map(_THOUSANDS.search, texts)):
         return None
     lists = [split_items(text, separator) for text in texts]
-    if not all(items and all(map(_is_short, items)) and len({*items}) == len(items) for items in lists):
+    items = [item for listed in lists for item in listed]
+    if any(len(item) > _MAX_ITEM_CHARACTERS or len(item.split()) > _MAX_ITEM_WORDS for item in items):
+        return None
+    if not all(items and len({*items}) == len(items) for items in lists):
         return None
     several = [items for items in lists if len(items) > 1]
     if len(several) == len(lists) > len({frozenset(items) for items in lists}):
         ranking = _make("ranking", separator=separator)
         if _order_the_same(labels, ranking):
             return ranking
-    sets, often = _make("set", separator=separator), Counter(item for items in lists for item in items)
+    sets, often = _make("set", separator=separator), Counter(items)
     again = sum(often[item] > 1 for items in several for item in items)
     combine = len(often) <= len(lists) and again >= _MIN_AGAIN * sum(map(len, several))
     few = len(several) < _MIN_SEVERAL * len(lists)
@@ -322,10 +325,6 @@ def _read_items(labels: _Labels) -> Domain | None:
         f" {separator!r} in their names (categorical).",
         proposals=_propose(sets, "categorical"),
     )
-
-
-def _is_short(item: str) -> bool:
-    return len(item) <= _MAX_ITEM_CHARACTERS and len(item.split()) <= _MAX_ITEM_WORDS
 
 
 def _order_the_same(labels: _Labels, ranking: Any) -> bool:

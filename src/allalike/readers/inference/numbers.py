@@ -66,8 +66,8 @@ def _ask_codes(numbers: Any) -> None:
     far = [code for code in codes if max(low - code, code - high) >= least[code]]
     if far and high > low:
         raise LabelError(
-            f"Label {' and '.join(map(str, far))} is far from all others, which are between {low:g} and {high:g}. If it"
-            " means 'no answer', exclude it. If it is an answer, use domain='real' or domain='categorical'.",
+            f"The labels contain {' and '.join(map(str, far))}, far from all others, which are between {low:g} and"
+            f" {high:g}. If this means 'no answer', exclude it. Otherwise use domain='real' or domain='categorical'.",
             abstain_label=far[0] if len(far) == 1 else tuple(far),
         )
 

@@ -1,1 +1,1 @@
-"""Reshaping: from the tables that people keep to one answer in a row."""
+"""Conversion of tables of other shapes into tables with one answer per row."""

@@ -1,4 +1,4 @@
-"""Columns that are a label together, objects, lists of labels, merged cells, scales of questions, and groups."""
+"""Steps for labels in several columns, objects, lists of labels, merged cells, scales of questions, and groups."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ _KINDS = {"place": "a place", "probability": "the probabilities of its options",
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
 _LONGITUDE = r"(?i){}(?:lon|lng|long|longitude){}"
 _CHANCE = re.compile(r"(?i)(p|pr|prob|proba|probability)[ _.(\[-]+(.+?)[)\]]?")
-_TOLERANCE = 0.011  # by which probabilities may miss 1, as for `allalike.Probability`
-_PLAIN = ("categorical", "ordinal", "real", "text", "date")  # label types of which a list is several labels
+_TOLERANCE = 0.011  # of the sum of probabilities, as for `allalike.Probability`
+_PLAIN = ("categorical", "ordinal", "real", "text", "date")  # label types for which a list is several labels
 _PLACE = "place"
 _SIDES = tuple(keys for keys in BOX_KEYS if len(keys) > 1)
 _FILL_IN = "Fill in all, or none."
 _JOINED_ROWS, _LISTED_ROWS, _MERGED_ROWS = 1000, 100, 2000  # of a sample
 _MIN_BLANK = 0.3  # of the rows
-_NAME = "record"  # the column that is made of the fields is called so
+_NAME = "record"  # of the column made from the fields
 _SHOWN = 12
 _TO_CLASSES = "--include NAME --domain categorical."
-_MIN_NUMBERS = 5  # different ones, that hardly recur, measure or count something
+_MIN_NUMBERS = 5  # distinct, rarely recurring ones that are measurements or counts
 
 
 def _pick(names: Sequence[str], chosen: Mapping[str, str], *roles: str) -> dict[str, str] | None:
     try:
-        return pick_columns(names, chosen, "", roles=roles)[0]
+        return pick_columns(names, chosen, "", roles=roles)
     except ColumnError:
         return None
 
 
 def split_label(table: Source, chosen: Mapping[str, str]) -> list[str]:
-    """Return the columns that are named together as the label, such as ``lat lon``, if several are."""
+    """Return the columns that are chosen together as the label, such as ``lat lon``."""
     label = str(chosen.get("label", ""))
     words = label.split()
     return words if len(words) > 1 and label not in table.names and {*words} <= {*table.names} else []
@@ -66,8 +66,8 @@ def split_label(table: Source, chosen: Mapping[str, str]) -> list[str]:
 def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Replace several columns that form a label by one.
 
-    They are named together, or recognised by their names where no other is the label: ``lat`` and ``lon``, or
-    ``p_cat p_dog p_owl`` whose rows add up to 1.
+    They are chosen together, or detected by their names if no other column is the label. Examples are ``lat`` and
+    ``lon``, and ``p_cat p_dog p_owl``, whose rows sum to 1.
     """
     kind, parts = _find_parts(table, chosen, "" if domain is None else domain.name)
     if not parts:
@@ -90,14 +90,14 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
         needs=parts,
         drops=parts,
         whole=True,
-        says=[f"{', '.join(map(repr, parts[:-1]))} and {parts[-1]!r} together are the label, {_KINDS[kind]}."],
+        says=[f"{', '.join(map(repr, parts[:-1]))} and {parts[-1]!r} together form the label, {_KINDS[kind]}."],
         roles={**table.roles, "label": label},
         domain=kind if domain is None else "",
     )
 
 
 def _find_parts(table: Source, chosen: Mapping[str, str], asked: str) -> tuple[str, list[str]]:
-    """Return what the columns are that together are the label, and their names."""
+    """Return the type of the label that several columns form, and the names of the columns."""
     found = {"probability": [name for name in table.names if _CHANCE.fullmatch(name)]}
     latitudes = [match for name in table.names if (match := _LATITUDE.fullmatch(name))]
     if len(latitudes) == 1:
@@ -118,7 +118,7 @@ def _find_parts(table: Source, chosen: Mapping[str, str], asked: str) -> tuple[s
 
 
 def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
-    """Return whether no other column is the label, and the columns are numbers that differ among answers to a task."""
+    """Return whether no other column is the label, and the columns are numbers that differ within tasks."""
     others = [name for name in table.names if name not in parts]
     picked = _pick(others, chosen, "worker", "task")
     if picked is None or _pick([name for name in others if name not in picked.values()], {}, "label"):
@@ -132,8 +132,8 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
     odd = [total for total in sums if abs(total - 1) > _TOLERANCE]
     if odd and kind == "probability":
         raise ColumnError(
-            f"{table.where} has columns that look like the probabilities of options, {list_names(parts)}, but those of"
-            f" a row add up to {odd[0]:.3g} and not to 1. Correct them, or take one of the columns as the label.",
+            f"{table.where} has columns that look like probabilities of options, {list_names(parts)}, but a row sums to"
+            f" {odd[0]:.3g}, not to 1. Correct them, or choose one of the columns as the label.",
             columns={"label": parts[0]},
         )
     tasks = list(map(str, cells(sample[picked["task"]])))
@@ -142,19 +142,19 @@ def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str],
 
 
 def _read_rows(table: Source, columns: Columns, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Return the numbers in each row of some columns, or None where a cell is blank."""
+    """Return the numbers in each row of columns, or None for blank cells."""
     read = {name: cells(table.column("label", columns[name])) for name in names}
     return zip(*([_read_number(*each, name) for each in enumerate(read[name], 1)] for name in names), strict=True)
 
 
 def _read_number(row: int, cell: Any, name: str) -> float | None:
-    """Return a cell as a number, or None where it is blank."""
+    """Return a cell as a number, or None if it is blank."""
     if _is_blank(cell):
         return None
     try:
         return float(cell)
     except (TypeError, ValueError):
-        raise LabelError(f"{name} in row {row} is {cell!r}, which is no number. Correct it.") from None
+        raise LabelError(f"{name} in row {row} is {cell!r}, which is not a number. Correct it.") from None
 
 
 def _is_blank(cell: Any) -> bool:
@@ -164,9 +164,9 @@ def _is_blank(cell: Any) -> bool:
 def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
     """Join the rows of a worker and a task, each of which is an object, into an answer.
 
-    The columns that say where an object is, and perhaps its class, are named together as the label, such as
-    ``x1 y1 x2 y2 class``, or are recognised by the names that tools give them. A row in which all of them are blank
-    says that the worker saw nothing.
+    The columns of an object's coordinates, and perhaps its class, are chosen together as the label, such as
+    ``x1 y1 x2 y2 class``, or detected by the names that tools use. A row in which all of them are blank means that the
+    worker saw no object.
     """
     parts = split_label(table, chosen)
     if "label" not in chosen and not table.roles and (domain is None or domain.name == "boxes"):
@@ -178,7 +178,7 @@ def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | No
         return table
     others = [name for name in table.names if name not in parts]
     given = {role: name for role, name in chosen.items() if role != "label"}
-    picked, _ = pick_columns(others, given, table.where, roles=("worker", "task"))
+    picked = pick_columns(others, given, table.where, roles=("worker", "task"))
     roles = {**picked, "label": chosen.get("label", " ".join(parts))}
 
     def step(columns: Columns, _: int) -> Columns:
@@ -191,7 +191,7 @@ def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | No
         needs=[*picked.values(), *parts],
         drops=table.names,
         whole=True,
-        says=["Each row is an object; the rows of a worker and a task together are an answer."],
+        says=["Each row is an object. The rows of a worker and a task together are an answer."],
         text=False,
         roles=roles,
     )
@@ -202,7 +202,7 @@ def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: S
     ids = {role: table.column(role, columns[name]) for role, name in picked.items()}
     for column in ids.values():
         check_ids(column)
-    worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # which lets go of the values
+    worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # a copy, because factors drop values
     values = [cells(table.column(name, columns[name])) for name in parts]
     keys = [name.casefold() for name in parts]
     named = any(set(sides) <= set(keys) for sides in _SIDES)
@@ -218,10 +218,10 @@ def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: S
 
 
 def _read_object(said: list[Any], names: list[str], row: int) -> list[Any]:
-    """Return the numbers and the class of one object; nothing if all of its cells are blank."""
+    """Return the numbers and the class of one object, or an empty list if all of its cells are blank."""
     kinds = [name for name in names if name in BOX_CLASS_KEYS]
     if not kinds and len(names) % 2:
-        kinds = names[-1:]  # an odd last one can only be a class
+        kinds = names[-1:]  # with an odd number of columns, the last can only be a class
     found = {
         name: cell if name in kinds else _read_number(row, cell, name) for name, cell in zip(names, said, strict=True)
     }
@@ -235,7 +235,7 @@ def _read_object(said: list[Any], names: list[str], row: int) -> list[Any]:
 
 
 def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Make a row of each label, where tasks have their labels in lists and there are no workers."""
+    """Make one row per label if tasks have lists of labels and there are no workers."""
     if table.text or table.roles or "worker" in chosen or (domain and domain.name not in _PLAIN):
         return table
     picked = _pick(table.names, chosen, "task", "label")
@@ -262,16 +262,16 @@ def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None
         ]
         return dict(zip((_PLACE, task, label), map(list, zip(*rows, strict=True)), strict=True))
 
-    says = f"Each task has its labels in a list ({label!r}): the places in it are taken for the workers."
+    says = f"Each task has a list of labels ({label!r}): positions in the list are read as workers."
     roles = {"worker": _PLACE, "task": task, "label": label}
     adds, needs = list(roles.values()), [task, label]
     return table.with_step(step, adds=adds, needs=needs, drops=table.names, whole=True, says=[says], roles=roles)
 
 
 def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
-    """Fill in workers or tasks that stand in the first of several rows only, as merged cells of spreadsheets do.
+    """Fill in workers or tasks that only the first of several rows contains, like merged cells of spreadsheets.
 
-    They are known by the other id: every row has one, and with the ids filled in no worker answers a task twice.
+    They are detected by the other id: every row has one, and once filled, no worker answers a task twice.
     """
     sample = table.sample(_MERGED_ROWS, [picked["worker"], picked["task"]]) if table.text else {}
     for role, other in (("task", "worker"), ("worker", "task")) if sample else ():
@@ -281,7 +281,7 @@ def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
             continue
         filled = _fill(pa.chunked_array([ids])).to_pylist()
         if len(set(filled)) > 1 and len(set(zip(filled, others, strict=True))) == len(filled):
-            says = f"{table.where} has blank cells below those of {name!r}, which are filled with them."
+            says = f"{table.where} has blank cells in {name!r}, which are filled with the value above."
             step = lambda columns, _, name=name: columns | {name: _fill(columns[name])}  # noqa: E731
             return table.with_step(step, adds=[name], needs=[name], whole=True, says=[says])
     return table
@@ -296,7 +296,7 @@ def _fill(column: Any) -> Any:
 def part_table(
     table: Source, names: Sequence[str], picked: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Source]]:
-    """Yield the rows that have the same values in some columns, as tables, each with these values."""
+    """Yield each combination of values of columns, with a table of its rows."""
     if missing := [name for name in names if name not in table.names]:
         free = [name for name in table.names if name not in {*names, *picked.values()}]
         close = find_close(missing[0], free) or next(iter(free), None)
@@ -322,20 +322,20 @@ def part_table(
 
 
 def has_fields(names: Sequence[str], fields: Sequence[str], columns: Mapping[str, str], where: str = "") -> bool:
-    """Return whether the fields of a label are columns of a table, which has these names; all must be, or none."""
+    """Return whether the fields of a label are among the columns of a table; all must be, or none."""
     missing = [name for name in fields if name not in {*names}]
     if not fields or "label" in columns or len(missing) == len(fields):
         return False
     if missing:
         raise ColumnError(
-            f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. Add it, or leave it out"
-            f" of the fields. Columns: {list_names(names)}."
+            f"{where} has no column {missing[0]!r}, but other fields of the labels are columns. Add it, or remove it"
+            f" from the fields. Columns: {list_names(names)}."
         )
     return True
 
 
 def combine(table: Source, fields: Sequence[str]) -> tuple[Source, str]:
-    """Return a table in which the fields are one column, and the name of that; a row without any has no label."""
+    """Return a table with the fields joined into one column, and its name; a row without any field has no label."""
     made = _NAME
     while made in {*table.names} - {*fields}:
         made = f"{made}_"
@@ -350,11 +350,10 @@ def combine(table: Source, fields: Sequence[str]) -> tuple[Source, str]:
 
 
 def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None, *_: Any) -> Source:
-    """Convert labels into records with a field per scale, for tasks with scales of their own such as survey questions.
+    """Convert labels into records with one field per scale, for tasks with different scales such as survey questions.
 
-    "Agree" and "Sometimes" are no two classes of one question. So a label fills the field of its scale and no other:
-    labels of different scales are never compared, each scale has a label type of its own, and a worker has one weight
-    in all of them.
+    "Agree" and "Sometimes" are not two classes of one question. So a label fills only the field of its scale. Labels of
+    different scales are never compared, each scale has its own label type, and a worker has one weight for all scales.
     """
     if domain is not None or not table.scales:
         return table
@@ -366,7 +365,7 @@ def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None,
         return table
     label, task = table.column("label", loaded[name]), table.column("task", loaded[picked["task"]]).factors[0]
     fields, kinds, listed, excluded = {}, {}, [], []
-    for place in np.argsort(np.unique(codes, return_index=True)[1]):  # in the order in which they come
+    for place in np.argsort(np.unique(codes, return_index=True)[1]):  # in order of appearance
         scale, rows = names[place], codes == place
         kinds[scale], beside = _guess(label.keep(rows), task[rows])
         missing = rows & numpy_of(pc.is_in(label.data, value_set=pa.array(beside, label.data.type)))
@@ -380,21 +379,21 @@ def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None,
     if len(names) > 1:
         make: Any = DOMAINS["record"]
         kind, column = make(fields=tuple(kinds.items()), one=True), RecordColumn("label", fields)
-        says = [f"Questions have {len(names)} scales, each of a kind of its own: {_list_some(listed)}."]
+        says = [f"Questions have {len(names)} scales, each with its own label type: {_list_some(listed)}."]
     if excluded:
         says += [f"These mean no answer and are excluded: {', '.join(excluded)}. To count them: {_TO_CLASSES}"]
     if ratings := [scale for scale, own in kinds.items() if spell_domain(own) == "ordinal"]:
-        says += [f"Whole numbers are ratings (ordinal) in {_list_some(ratings)}. If they are codes of choices:"]
+        says += [f"Integers are read as ratings (ordinal) in {_list_some(ratings)}. If they are codes of choices:"]
         says[-1] += f" {_TO_CLASSES}"
     step = lambda columns, _: columns | {name: column}  # noqa: E731
     return table.with_step(step, adds=[name], whole=True, says=says, domain=kind)
 
 
 def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:
-    """Return the type of the labels of a scale, and those that mean no answer; classes where it is unclear.
+    """Return the type of the labels of a scale, and the labels that mean no answer; classes if the type is unclear.
 
-    Ratings from 0 to 10 are levels, and other numbers that hardly recur are numbers. Where words stand beside some
-    ratings, all levels between are named.
+    Ratings from 0 to 10 are levels, and other numbers that rarely recur are numbers. If words describe only some of the
+    ratings, the levels between them are numbers.
     """
     there = ~column.missing()
     given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)

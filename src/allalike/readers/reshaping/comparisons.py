@@ -1,11 +1,11 @@
-"""Tables without a task whose labels are rankings: comparisons of two items, and ballots of one election.
+"""Tables of rankings without a task column: comparisons of two items, and ballots of one election.
 
     worker,left,right,winner     judge,model_a,model_b,winner        voter,ranking
     ada,tea,milk,tea             eve,gpt,llama,model_b               ada,tea>milk>ale
     bob,tea,milk,tie             eve,llama,qwen,tie (bothbad)        bob,milk>tea>ale
 
-The winner is one of the two, by its name or by its column, or it is a tie. All comparisons are one task, whose truth
-ranks all items, unless another column is named as the task; a worker's comparisons of a task are added up.
+The winner is the name or the column of one of the two items, or a tie. All comparisons are one task, whose truth ranks
+all items, unless a column is chosen as the task. A worker's comparisons of a task are added up.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")
 _FIRST, _SECOND = {"left", "a", "first", "model_a"}, {"right", "b", "second", "model_b"}
 _TIES = {"tie", "tied", "draw", "equal", "same", "both", "neither", "both_bad", "bothbad", "both_good", "tie (bothbad)"}
-LABEL, TASK = "comparison", "all comparisons"  # the columns that are made are called so
+LABEL, TASK = "comparison", "all comparisons"  # the names of the new columns
 ALL = "all"  # the only task
 _MARKS = re.compile(r"[<>=~{}\[,;|]")
-BALLOTS, ELECTION = "all ballots", "election"  # the column that is made, and its only value
+BALLOTS, ELECTION = "all ballots", "election"  # the new column, and its only value
 _RANKINGS = re.compile(r"(rank(ing|ed)?|ballot|preference|vote)(s|order|list)?|(rank|preference)?order(ing)?s?|orders?")
 _VOTERS = re.compile(r"ballots?(id|no|number)?|votes?(id|no|number)")
 _SEPARATORS = (">", ";", "|", ",")
 _LOOKED_AT = 1000  # ballots
 _MAX_ITEM_CHARACTERS = 60
-_MIN_LISTS = 0.5  # of the ballots name two items or more, and of the items so many are on several ballots
+_MIN_LISTS = 0.5  # minimum share of ballots with at least two items, and of items on several ballots
 _ONE_TASK = (
-    "No column is the task, so the ballots are one task: one election. If a column names the election, name that as the"
-    " task."
+    "No column is the task, so all ballots are one task: one election. If a column contains the election, choose it as"
+    " the task."
 )
 
 
 class Columns(NamedTuple):
-    """The columns of two items and of the winner."""
+    """The columns of the two items and the winner."""
 
     left: str
     right: str
@@ -63,16 +63,16 @@ class Columns(NamedTuple):
 
 
 def find_columns(names: Sequence[str]) -> Columns | None:
-    """Return the columns of the two items and the winner, if a table has them."""
+    """Return the columns of the two items and the winner, or None."""
     plain = {name.strip().casefold(): name for name in names}
     found = (Columns(*pair, winner) for pair in _PAIRS for winner in _WINNERS)
     return next((Columns(*(plain[name] for name in each)) for each in found if {*each} <= plain.keys()), None)
 
 
 def read_comparisons(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Write comparisons as rankings of two items.
+    """Convert comparisons into rankings of two items.
 
-    Where the table has tasks of its own, or is a tool's export, this is done only if such a label type is given.
+    If the table has a task column or is a tool's export, they are converted only if the domain is given.
     """
     found = find_columns(table.names)
     if found is None or "label" in chosen:
@@ -100,10 +100,10 @@ def _are_named(names: Sequence[str], role: str) -> list[str]:
 
 
 def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callable[[int], str]) -> Any:
-    """Write three columns of comparisons as rankings, with nothing where there is no winner.
+    """Return three columns of comparisons as rankings, with null for rows without a winner.
 
-    Each different name is looked at once, and rows are compared by the numbers of their names. What to call a row of
-    which something is wrong is told by a function of its number.
+    Each distinct name is parsed once, and rows are compared by the numbers of their names. ``describe`` returns the
+    name of a row for errors.
     """
     number: dict[str, int] = {"": 0}
     first, second, said = (_number(column, number) for column in compared)
@@ -121,10 +121,10 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
         row = int(np.argmax(wrong))
         one, other, winner = (names[codes[row]] for codes in (first, second, said))
         if same[row]:
-            raise InputError(f"{describe(row)} compares {one!r} with {other!r}. Name two different items.")
+            raise InputError(f"{describe(row)} compares {one!r} with {other!r}. Give two different items.")
         raise InputError(
             f"{describe(row)}: the winner is {winner!r}, which is neither {one!r} nor {other!r}. Write one of them, or"
-            " tie."
+            " 'tie'."
         )
     first, second = np.where(loses, second, first), np.where(loses, first, second)
     listed, marks = pa.array(names, pa.large_string()), pa.array([">", "="], pa.large_string())
@@ -132,7 +132,7 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
     texts = pc.binary_join_element_wise(listed.take(arrow_of(first)), listed.take(arrow_of(second)), mark)
     odd = np.array([_MARKS.search(name) is not None for name in names])
     rare = ~blank & (odd[first] | odd[second])
-    if rare.any():  # names with marks that would mean something
+    if rare.any():  # names with marks that rankings use
         pairs = [[names[first[row]], names[second[row]]] for row in np.flatnonzero(rare)]
         places = [pair if better else [pair] for pair, better in zip(pairs, strict[rare].tolist(), strict=True)]
         written = [json.dumps(each, ensure_ascii=False) for each in places]
@@ -141,7 +141,7 @@ def write_comparisons(compared: Sequence[Any], found: Columns, describe: Callabl
 
 
 def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
-    """Number the names of a column, as they are written without blanks around them; a missing one is ''."""
+    """Return the numbers of the stripped names of a column; a missing name is ''."""
     if isinstance(column, list):
         codes, values = np.arange(len(column)), column
     else:
@@ -154,7 +154,7 @@ def _number(column: Any, number: dict[str, int]) -> npt.NDArray[np.int64]:
 
 
 def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
-    """Add a column for the only task to a table of voters and rankings."""
+    """Add a column with the only task to a table of voters and rankings."""
     if table.roles or table.domain or chosen.get("task", BALLOTS) != BALLOTS:
         return table
     label = chosen.get("label") or _find_name(table.names, _RANKINGS, chosen.values())
@@ -174,16 +174,16 @@ def read_ballots(table: Source, chosen: Mapping[str, str], *_: Any) -> Source:
 
 
 def _find_name(names: Sequence[str], pattern: re.Pattern[str], taken: Any) -> str:
-    """Return the only column with such a name."""
+    """Return the only column whose name matches, or an empty text."""
     found = [name for name in names if name not in taken and pattern.fullmatch(re.sub(r"[\W_]", "", name.casefold()))]
     sure = [name for name in found if "rank" in name.casefold() or "preference" in name.casefold()]
     return next((each[0] for each in (found, sure) if len(each) == 1), "")
 
 
 def _find_kind(ballots: Sequence[Any]) -> Domain | None:
-    """Return rankings with what stands between their items, if most ballots are lists of the same items.
+    """Return the ranking domain with the separator of items, if most ballots are lists of the same items.
 
-    The items are short, different within a ballot, and mostly on several ballots.
+    Items must be short, unique within a ballot, and mostly on several ballots.
     """
     make: Callable[..., Domain] = DOMAINS["ranking"]
     texts = [ballot.strip() for ballot in ballots if isinstance(ballot, str) and ballot]

@@ -1,12 +1,12 @@
-"""Parts of answers: tools that let people name several things write a row for each, with one id in all of them.
+"""Answers in several rows: tools that let workers name several things write one row per thing, with a common id.
 
-These rows are no repeated answers: together they are a set. What else they say of each thing is kept beside it, so that
-an answer is a record:
+These rows are not repeated answers: together they are a set. Further columns describe each thing, so that an answer is
+a record:
 
     species                 the things, a set
-    count zebra, ...        a field for each thing that is counted, whose truth is a median
-    behaviour               what else is said of things, as a set such as {"zebra: eating", "lion: resting"}
-    young                   of what is only affirmed or denied, the things of which it is affirmed
+    count zebra, ...        one field per counted thing, whose truth is a median
+    behaviour               descriptions of things, a set such as {"zebra: eating", "lion: resting"}
+    young                   for yes-or-no descriptions, the set of things with a yes
 """
 
 from __future__ import annotations
@@ -34,39 +34,34 @@ if TYPE_CHECKING:
     from allalike.readers.formats.source import Source
     from allalike.readers.inference.samples import Codes, ColumnSample
 
-SET = "set"  # what becomes of the rows of a worker and a task that are one answer
+SET = "set"  # the option that joins the rows of a worker and a task
 _ID = late_pattern(r"(?i)classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id")
-_COUNTS = late_pattern(  # Zooniverse leaves out vowels
+_COUNTS = late_pattern(  # also without vowels, as in Zooniverse
     r"(?i)(.*[ _.-])?(counts?|how[ _.-]?many|hwmn\w*|number|quantity|amount)([ _.-].*)?"
 )
 _COUNT = late_pattern(r"\s*\d+(\.0+)?\s*(\+|(-|to|–)\s*\d+)?\s*")  # noqa: RUF001
 _FIRST_NUMBER = late_pattern(r"\d+(?:\.\d+)?")
 _LOOKED_AT = 100_000  # rows
 _MAX_VALUES = 30  # of a column that describes parts
-_MAX_LEVELS = 30  # more different counts are numbers
+_MAX_LEVELS = 30  # more distinct counts are numbers
 _YES, _NO = frozenset({"1", "1.0", "true", "yes", "y", "t"}), frozenset({"0", "0.0", "false", "no", "n", "f"})
 
-Answer = dict[str | int, int]  # the things that were named, each with the first of its rows
-Cell = tuple[str, ...]  # what is said of a thing in a row: nothing, a text or several
+Answer = dict[str | int, int]  # the named things, each with the first of its rows
+Cell = tuple[str, ...]  # the descriptions of a thing in a row
 
 
-def has_parts(table: Source, picked: Mapping[str, str], duplicates: str | None, domain: Domain | None) -> bool:
-    """Return whether it is said, or an id says, that rows are parts of answers."""
-    return _find_parts(table, picked, duplicates, domain) is not None
-
-
-def _find_parts(
+def find_parts(
     table: Source, picked: Mapping[str, str], duplicates: str | None, domain: Domain | None
 ) -> tuple[list[str], list[str]] | None:
-    """Return the columns that identify an answer and those that describe its parts, or nothing if each row is one.
+    """Return the columns that identify an answer and those that describe its parts, or None if each row is an answer.
 
-    Rows are parts of one answer if that is said, or where a column is the id of a classification: by its name, because
-    each of its values has one worker and one task, and because some have rows with different labels.
+    Rows are parts of one answer if the option requests it, or if a column is the id of a classification. Such a column
+    is detected by its name, by one worker and one task per value, and by values with several labels.
     """
     open_record = domain is not None and domain.record is not None and not domain.record.field_names
     fits, given = domain is None or domain.name == SET or open_record, duplicates == SET
     if given and domain is not None and not fits:
-        raise OptionError(f"duplicates is 'set', but the labels are said to be {domain.name}. Leave one of them out.")
+        raise OptionError(f"duplicates='set' makes sets of labels, but domain is {domain.name!r}. Omit one of them.")
     others = [name for name in table.names if name not in picked.values()]
     ids = [name for name in others if _ID.search(name)]
     if duplicates not in (None, SET) or not fits or not (ids or given):
@@ -95,7 +90,7 @@ def _differ(codes: Codes, groups: Codes) -> bool:
 
 
 def _describes_parts(column: ColumnSample, answers: Codes, present: npt.NDArray[np.bool_]) -> bool:
-    """Return whether a column differs within answers, and is neither a time nor the number of a row in its answer."""
+    """Return whether a column differs within answers, and is neither a time nor a row number within its answer."""
     rows = present & ~column.missing
     codes, answers = column.codes[rows], answers[rows]
     if column.kind == "date" or 2 * column.n_present > len(codes) or not _differ(codes, answers):
@@ -112,17 +107,17 @@ def _describes_parts(column: ColumnSample, answers: Codes, present: npt.NDArray[
 
 
 def are_counts(name: str, values: set[str], n_present: int) -> bool:
-    """Return whether a column says how many things there are: by its name, and its distinct values, such as 11-50."""
+    """Return whether a column counts things, by its name and its distinct values, such as 11-50."""
     shown = [value for value in values if _COUNT.fullmatch(value)]
     return _COUNTS.fullmatch(name) is not None and bool(shown) and len(shown) >= n_present
 
 
 def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None, duplicates: str | None) -> Source:
-    """Make a row of each answer, where rows are parts of answers or a tool has kept details beside sets."""
+    """Make one row per answer, if rows are parts of answers or a tool has stored details on the members of sets."""
     label = picked["label"]
     if label in table.details and (domain is None or domain.record is not None):
         return _take_details(table, label)
-    found = _find_parts(table, picked, duplicates, domain)
+    found = find_parts(table, picked, duplicates, domain)
     if found is None:
         return table
     keys, beside = found
@@ -141,7 +136,7 @@ def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None
     read = {name: texts(table.column("label", loaded[name])) for name in beside}
     said = {name: [(text,) if text else () for text in each] for name, each in read.items()}
     values: Column = sets
-    kind, says = DOMAINS[SET](), f"{same} are one answer: the set of what they name."
+    kind, says = DOMAINS[SET](), f"{same} are one answer: the set of their labels."
     if beside:
         values, kind, says = _make_records(label, sets, list(answers.values()), said, f"{same} are one answer:")
     made = values.numbered(np.flatnonzero(first))
@@ -151,7 +146,7 @@ def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None
 
 
 def _take_details(table: Source, name: str) -> Source:
-    """Return a table whose labels are records of sets and of what a tool has kept of their members."""
+    """Return a table whose labels are records of sets and of the details that a tool stored on their members."""
     loaded = table.load([name, table.details[name]])
     answers: list[Answer] = []
     rows: list[Mapping[str, Cell]] = []
@@ -169,7 +164,7 @@ def _take_details(table: Source, name: str) -> Source:
 def _make_records(
     name: str, sets: Column, answers: list[Answer], beside: Mapping[str, Sequence[Cell]], what: str
 ) -> tuple[Column, Domain, str]:
-    """Make records of sets and of what is said of their members; return also of what type they are, and what to say."""
+    """Make records of sets and descriptions of their members; return them, their domain and a message."""
     fields: dict[str, Column] = {name: sets}
     kinds: dict[str, Domain] = {name: DOMAINS[SET]()}
     different = {column: {text for cell in said for text in cell} for column, said in beside.items()}
@@ -192,13 +187,13 @@ def _make_records(
         pairs = [[(thing, text) for thing, row in each.items() for text in beside[column][row]] for each in answers]
         fields[column] = Column("label", [_say_of_things(each, affirmed=affirmed) for each in pairs])
         kinds[column] = DOMAINS[SET]()
-    says = f"{what} a record of the set {name!r} and what is said of its members in {list_names([*counts, *others])}."
+    says = f"{what} a record of the set {name!r} and of descriptions of its members: {list_names([*counts, *others])}."
     make: Any = DOMAINS["record"]
     return RecordColumn("label", fields), make(fields=tuple(kinds.items())), f"{says} For the set alone: domain='set'."
 
 
 def _find_kind(counts: set[str]) -> Domain:
-    """Return the label type of counts: levels of a scale, which may be like 11-50, or numbers if there are many."""
+    """Return the label type of counts: levels of a scale, such as 11-50, or numbers if there are many."""
     from allalike.domains import Ordinal, Real
 
     if len(counts) > _MAX_LEVELS and all(map(_FIRST_NUMBER.fullmatch, counts)):
@@ -208,7 +203,7 @@ def _find_kind(counts: set[str]) -> Domain:
 
 
 def _say_of_things(pairs: Sequence[tuple[str | int, str]], *, affirmed: bool) -> frozenset[str] | None:
-    """Return of what things something is said in an answer, and what, unless that is yes or no."""
+    """Return the things of an answer with their descriptions, or only the affirmed things."""
     named = (str(thing) for thing, text in pairs if text.casefold() in _YES)
     told = named if affirmed else (f"{thing}: {text}" for thing, text in pairs)
     return frozenset(told) if pairs else None

@@ -24,26 +24,25 @@ if TYPE_CHECKING:
 
     from allalike.readers.formats.source import Source
 
-_LOOKED_AT = 10_000  # this many rows tell what columns are
-_ORDER = ("task", "worker", "label")
+_LOOKED_AT = 10_000  # rows from which the kinds of columns are inferred
 
 
 def stack(
     table: Source, wide: str, chosen: Mapping[str, str], files: Files | None = None
 ) -> tuple[Source, dict[str, str]]:
-    """Turn a wide table into one of worker, task and label; return also what was guessed.
+    """Convert a wide table into one of worker, task and label; return also the guessed columns.
 
-    An empty cell is a missing answer. The column that names the rows is the chosen one, or that with the name of its
-    role, the index of a frame, or the first one if it has no value twice; else the rows are numbered.
+    An empty cell is a missing answer. Rows are named by the chosen column, the column with the name of its role, the
+    index of a frame, or the first column if its values are unique. Otherwise they are numbered.
     """
     files, (down, across) = files or Files(), ROWS[wide]
     if not table.names:
-        raise ColumnError(f"{table.where} has no columns.")
+        raise ColumnError(f"{table.where} has no columns. Give a table with a column per {across}.")
     head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
     ids, guessed = _find_ids(table, head, down, chosen)
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
-        raise ColumnError(f"{table.where} has no column of answers. A wide table has one per {across}.")
+        raise ColumnError(f"{table.where} has no column of answers. Give a table with one per {across}.")
     _refuse_strangers(table, head, names, files, down)
     asked = {ids, *names}
     loaded = table.load([name for name in table.names if name in asked])
@@ -51,14 +50,14 @@ def stack(
     present = [~label.missing() for label in labels]
     full = [place for place, here in enumerate(present) if here.any()]
     if not full:
-        raise ColumnError(f"{table.where} has no answers: all cells are empty.")
+        raise ColumnError(f"{table.where} has no answers: all of its cells are empty.")
     says = []
     if ids is None and table.index is None:
         says.append(f"No column names the rows: they are numbered from 1 ({down}s).")
     if empty := [name for name, here in zip(names, present, strict=True) if not here.any()]:
-        says.append(f"{len(empty):,} {across}s have no answers and are left out: {list_names(empty)}.")
+        says.append(f"{len(empty):,} {across}s have no answers and are excluded: {list_names(empty)}.")
     if unanswered := int((~np.logical_or.reduce(present)).sum()):
-        says.append(f"{unanswered:,} {down}s have no answers and are left out.")
+        says.append(f"{unanswered:,} {down}s have no answers and are excluded.")
     numbers = list(table.index if table.index is not None else range(1, len(labels[0]) + 1))
     rows = Column.of_objects(down, numbers) if ids is None else table.column(down, loaded[ids])
     heads = np.repeat(np.arange(len(full), dtype=np.int32), [int(present[place].sum()) for place in full])
@@ -68,27 +67,27 @@ def stack(
         across: Column(across, pa.chunked_array([own.cast(pa.string())]), text=True),
         "label": Column("label", _join([labels[at].keep(present[at]).data for at in full]), text=labels[0].text),
     }
-    made = of_columns({role: long[role] for role in _ORDER})
+    made = of_columns({role: long[role] for role in ("task", "worker", "label")})
     return replace(made, guessed=table.guessed, remarks=(*table.remarks, *says), na=table.na), guessed
 
 
 def _find_ids(
     table: Source, head: TableSample, down: str, chosen: Mapping[str, str]
 ) -> tuple[str | None, dict[str, str]]:
-    """Return the column that names the rows, if there is one, and what was guessed."""
+    """Return the column that names the rows, or None, and the guessed columns."""
     if chosen:
         check_chosen(table.names, chosen, table.where, roles=(down,))
         return chosen[down], {}
     with suppress(ColumnError):
-        picked, guessed = pick_columns(table.names, {}, table.where, roles=(down,))
-        if 2 * head[picked[down]].n_values > head.n_rows:
-            return picked[down], guessed
+        name = pick_columns(table.names, {}, table.where, roles=(down,))[down]
+        if 2 * head[name].n_values > head.n_rows:
+            return name, {down: name} if name != down else {}
     first = find_row_ids(head) if table.index is None else None
     return first, {} if first is None else {down: first}
 
 
 def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
-    """Return the columns that are asked for, without those that are to be skipped."""
+    """Return the included columns, without the excluded ones."""
     chosen: dict[str, set[str]] = {}
     for option, patterns in (("include", files.include), ("exclude", files.exclude)):
         chosen[option] = set()
@@ -110,7 +109,7 @@ def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
 
 
 def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], files: Files, down: str) -> None:
-    """Refuse columns that are probably not answers, unless the columns of answers are named."""
+    """Refuse columns that are probably not answers, unless the columns of answers are listed."""
     strangers = {} if files.include else find_strangers(head, names, down)
     if not strangers:
         return
@@ -130,7 +129,7 @@ def _refuse_strangers(table: Source, head: TableSample, names: Sequence[str], fi
 
 
 def _join(parts: Sequence[Any]) -> Any:
-    """Stack the columns of a matrix."""
+    """Concatenate the columns of a matrix."""
     if any(isinstance(part, list) for part in parts):
         return [value for part in parts for value in cells(part)]
     parts = [part for part in parts if len(part)]
@@ -140,10 +139,10 @@ def _join(parts: Sequence[Any]) -> Any:
             listed = ", ".join(sorted(map(str, kinds)))
             raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
         floats = [part for part in parts if pa.types.is_floating(part.type)]
-        small = all(pc.all(pc.less(pc.abs(part), 2.0**63)).as_py() for part in floats)  # others become any number
-        try:  # whole numbers that an empty cell has turned into floats
+        small = all(pc.all(pc.less(pc.abs(part), 2.0**63)).as_py() for part in floats)  # or the cast would overflow
+        try:  # integers that an empty cell turned into floats
             parts = [part.cast(pa.int64() if small else pa.float64(), safe=small) for part in parts]
         except pa.ArrowInvalid:
             parts = [part.cast(pa.float64(), safe=False) for part in parts]
-    whole = concatenate("label", parts).combine_chunks()  # what is done chunk by chunk takes long with many columns
+    whole = concatenate("label", parts).combine_chunks()  # one chunk, because one per column would be slow
     return whole if isinstance(whole, pa.ChunkedArray) else pa.chunked_array([whole])

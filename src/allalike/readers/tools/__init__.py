@@ -1,4 +1,4 @@
-"""Readers of tools' exports: one file for each tool, and the registry that new ones join."""
+"""Readers of the exports of annotation, crowdsourcing, evaluation and survey tools, and their registry."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 
 _OWN_NAMES = {"worker", "task", "label"}
-PLAIN = "plain"  # the name of no tool: a file is read as what it is, whoever wrote it
+PLAIN = "plain"  # reads a file as a plain table, without a tool
 _JUDGES_OF_PAIRS = ["arena-hard", "judgebench", "alpaca_eval", "mt-bench"]
-_FAMILIES = {  # the tools of each module, which are called there as here, with _ for -
+_FAMILIES = {  # the tools of each module; functions have the same names, with _ instead of -
     "label_studio": ["label-studio"],
     "annotators": ["prodigy", "argilla", "doccano", "labelbox", "ground-truth"],
     "marks": ["coco", "cvat", "brat", "conll"],
@@ -30,7 +30,7 @@ TOOLS: Registry[Tool] = Registry("tool", Tool, __name__, _HOMES)
 
 
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
-    """Return the tool of this name, or that which recognises all of the files, if there is one.
+    """Return the tool of this name, or the tool that recognises all of the files, or None.
 
     >>> find_tool([], None) is None, find_tool([], "mturk").title
     (True, 'Amazon Mechanical Turk')
@@ -42,7 +42,7 @@ def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
     if not paths:
         return None
     peeks = [Peek(path) for path in paths]
-    if set(peeks[0].names) >= _OWN_NAMES:  # a table as we have it is no tool's, and none is loaded to look at it
+    if set(peeks[0].names) >= _OWN_NAMES:  # a plain table with our names; no tool needs to be loaded
         return None
     known = [tool for tool in (cls() for cls in TOOLS.values()) if tool.recognises(peeks[0])]
     for tool in known:
@@ -50,5 +50,5 @@ def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
             return tool
     if known:
         other = next(peek.path for peek in peeks if not known[0].recognises(peek))
-        raise InputError(f"{paths[0]} is an export of {known[0].title}, but {other} is not. Read them one by one.")
+        raise InputError(f"{paths[0]} is an export of {known[0].title}, but {other} is not. Read them separately.")
     return None

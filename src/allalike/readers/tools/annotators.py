@@ -1,4 +1,4 @@
-"""Annotation tools that write a record for each document or answer: Argilla, Prodigy, doccano, Labelbox, and others."""
+"""Annotation tools that write one record per document or answer: Argilla, Prodigy, doccano, Labelbox, Ground Truth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
-_SHAPES = {  # by a field that only these marks have
+_SHAPES = {  # kinds of marks by their distinctive field
     "start": "spans",
     "start_offset": "spans",
     "startOffset": "spans",
@@ -29,7 +29,7 @@ _START, _END = ("start", "start_offset", "startOffset"), ("end", "end_offset", "
 
 
 def _read_label(value: Any) -> tuple[Any, str]:
-    """Return what was answered as a label, and its kind: choices, a number, a ranking, or marks."""
+    """Return the label of an answer, and its kind: choices, a number, a ranking, or marks."""
     if not isinstance(value, dict | list):
         return ((value,), "choices") if isinstance(value, str) else (value, "numbers")
     if isinstance(value, list):
@@ -46,14 +46,14 @@ def _read_label(value: Any) -> tuple[Any, str]:
     if "label" in value:
         return (value["label"],), "choices"
     if not value or not all(isinstance(chosen, bool) for chosen in value.values()):
-        raise UnexpectedValueError(f"an answer is of a form that cannot be read yet: {', '.join(map(repr, value))}")
-    if set(value) == {"on"}:  # one box to tick
+        raise UnexpectedValueError(f"an answer has an unsupported form: {', '.join(map(repr, value))}")
+    if set(value) == {"on"}:  # a single checkbox
         return (str(value["on"]).lower(),), "choices"
     return tuple(name for name, chosen in value.items() if chosen), "choices"
 
 
 def _read_mark(shape: Any, label: Any) -> tuple[str, Any]:
-    """Return the kind of a mark, and the mark: a span as [start, end, class], all others as objects with a class."""
+    """Return the kind of a mark, and the mark: a span as [start, end, class], others as objects with a class."""
     fields = () if isinstance(shape, list) else [key for key in _SHAPES if get(shape, key) is not None]
     kind = "polygons" if isinstance(shape, list) else _SHAPES[fields[0]] if fields else "spans"
     if kind == "spans":
@@ -86,7 +86,7 @@ def _has_responses(record: Record) -> bool:
 
 
 def _is_question(value: Any) -> bool:
-    """Return whether a field is a list of responses, as version 1 writes them."""
+    """Return whether a field is a list of responses, as in version 1."""
     keys = {"user_id", "value", "status"}
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) and keys <= v.keys() for v in value)
 
@@ -95,8 +95,8 @@ def _is_question(value: Any) -> bool:
 def argilla(export: Export) -> Iterator[Answer]:
     """Read records with the responses of users to questions (JSON, JSONL).
 
-    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``, as the API returns
-    it. Version 1 has a list of responses for each question; tables have columns of values, users and states.
+    Record: ``{"id": 7, "responses": [{"user_id": "ada", "values": {"mood": {"value": "sad"}}}]}``, as returned by the
+    API. Version 1 has a list of responses per question. Tables have columns of values, users and states.
     """
     own = len(export.paths) == 1 or export.by_file
     for record in export.records():
@@ -115,7 +115,7 @@ def argilla(export: Export) -> Iterator[Answer]:
 
 
 def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
-    """Yield question, value, and who gave it, of all responses to a record."""
+    """Yield question, value and response for all responses to a record."""
     responses = record.get("responses")
     if isinstance(responses, list):
         for response in responses:
@@ -129,7 +129,7 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
         elif question.endswith(_RESPONSES):
             users, states = (get_list(record, f"{question}.{each}") for each in ("users", "status"))
             if len(users) != len(get_list(values)):
-                raise UnexpectedValueError(f"'{question}.users' does not have a user for each of '{question}'")
+                raise UnexpectedValueError(f"'{question}.users' does not have one user per value of '{question}'")
             states += ["submitted"] * (len(users) - len(states))
             for value, user, status in zip(get_list(values), users, states, strict=False):
                 yield question.removesuffix(_RESPONSES), value, {"user_id": user, "status": status}
@@ -146,12 +146,12 @@ def prodigy(export: Export) -> Iterator[Answer]:
     """Read answers accept, reject and ignore; choices; spans (JSONL).
 
     Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
-    The task is ``_input_hash`` if only that joins workers. Options and spans that were accepted are the label.
+    The task is ``_input_hash`` if workers share only that hash. Accepted options and spans are the label.
     """
     rows = [(export.at, export.owner, record) for record in export.records()]
     named = any(get(record, *_ANNOTATOR) is not None for _, _, record in rows)
     if not named:
-        export.refuse_one_file(f"{len(rows):,} answers, and no record names its worker (_annotator_id, _session_id)")
+        export.refuse_one_file(f"{len(rows):,} answers, but no record has a worker (_annotator_id, _session_id)")
     workers: dict[str, dict[Any, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
     answers = []
     for export.at, owner, record in rows:
@@ -174,14 +174,14 @@ def prodigy(export: Export) -> Iterator[Answer]:
         else:
             export.leave_out(f"answers {answer!r}")
     if is_ignored:
-        export.remarks.append("'ignore' is read as an answer of its own. If it means no answer, name it with abstain.")
+        export.remarks.append("'ignore' is read as a class. If it means no answer, set abstain_label='ignore'.")
 
 
 def _read_marks(record: Record) -> tuple[Any, str]:
-    """Return what was chosen, marked or written, and its kind; no kind if nothing was to be."""
+    """Return the choices, marks or text of a record, and their kind; no kind if only a verdict was requested."""
     view, spans = record.get("_view_id") or "", get_list(record, "spans", "audio_spans")
-    view = "" if view == "blocks" else view  # of which each block has a view of its own
-    manual = isinstance(view, str) and ("manual" in view or "relations" in view)  # spans are marked by hand
+    view = "" if view == "blocks" else view  # each block has its own view
+    manual = isinstance(view, str) and ("manual" in view or "relations" in view)  # workers mark spans
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(get_list(record, "accept")), "choices"
     if manual or (not view and any("token_start" in str(span) for span in spans)):
@@ -211,14 +211,14 @@ def _is_document(record: Record) -> bool:
 
 
 def _is_doccano(peek: Peek) -> bool:
-    """Return whether these are documents with labels, without a column for the worker."""
+    """Return whether these are documents with labels and without a worker column."""
     names = {key for record in peek.records for key in record if key not in _DOCCANO_USER}
     return any(map(_is_document, peek.records)) and not any(rate_name(key, "worker") > 0 for key in names)
 
 
 @record_tool("doccano", "doccano", _is_doccano, shows=True)
 def doccano(export: Export) -> Iterator[Answer]:
-    """Read documents with the annotations of users, or a file for each annotator (JSONL).
+    """Read documents with the annotations of users, or one file per annotator (JSONL).
 
     Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``, or
     documents with labels such as ``"label": [[0, 2, "adverb"]]``.
@@ -243,7 +243,7 @@ def doccano(export: Export) -> Iterator[Answer]:
                 yield _label_document(export.worker(user, export.owner), task, get_list(record, key), key)
         export.leave_out("relations between spans", len(get_list(record, "relations")))
     if not named:
-        export.refuse_one_file("documents and does not say who labelled them")
+        export.refuse_one_file("documents without their annotators")
 
 
 def _label_document(worker: Any, task: Any, items: list[Any], question: str = "") -> Answer:
@@ -278,8 +278,8 @@ _OBJECTS = ("bounding_box", "bbox", "polygon", "point", "location")
 def labelbox(export: Export) -> Iterator[Answer]:
     """Read classifications and objects of data rows, by labeller (NDJSON, JSON).
 
-    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``. Each
-    classification is a question, and so are ``boxes``, ``polygons``, ``points`` and ``spans``.
+    Record: ``{"data_row": {"id": "a.jpg"}, "projects": {"p1": {"labels": [{"annotations": ..., ...}]}}}``. Questions
+    are the classifications, ``boxes``, ``polygons``, ``points`` and ``spans``.
     """
     for record in export.records():
         task = get(record["data_row"], "global_key", "external_id", "id")
@@ -295,7 +295,7 @@ def labelbox(export: Export) -> Iterator[Answer]:
 
 
 def _read_labels(export: Export, annotations: Any) -> Record:
-    """Return the answers to the questions that a label answers: one choice, several, a text, or regions."""
+    """Return the answers of a label by question: one or several choices, a text, or regions."""
     labels: Record = {}
     for item in get_list(annotations, "classifications"):
         several, one = get(item, "checklist_answers", "answers"), get(item, "radio_answer", "answer")
@@ -330,8 +330,8 @@ _CONTENT = ("answerContent", "annotationData")
 def ground_truth(export: Export) -> Iterator[Answer]:
     """Read answers of workers in worker-response files, consolidation requests or A2I (JSON).
 
-    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. A file
-    of worker responses is about the object that its folder is called after.
+    Record: ``{"datasetObjectId": "7", "answers": [{"workerId": "w1", "answerContent": {"animal": "cat"}}]}``. The task
+    of a worker-response file is the name of its folder.
     """
     for record in export.records():
         folder = export.path.absolute().parent.name

@@ -1,4 +1,4 @@
-"""Shared code of tool readers: checked JSON values, the beginning of a file, and the definition of a tool."""
+"""Shared code of tool readers: checked JSON values, the start of a file, and the base class of tools."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ ROLES = ("worker", "task", "label")
 _WRAPPERS = ("items", "records", "tasks")
 _TYPES = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 _PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
-_BINARY = (b"PAR1", b"ARROW1")  # how files of Parquet and Arrow begin
+_BINARY = (b"PAR1", b"ARROW1")  # the first bytes of Parquet and Arrow files
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
-# Values of JSON: each function returns a field if it has the right type.
+# JSON values: each function returns a field if it has the right type.
 
 
 class UnexpectedValueError(ValueError):
-    """A value of another type than a tool writes. The file and the record are added when it is caught."""
+    """A value is not of the type that the tool writes. The handler adds the file and the record."""
 
 
 def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
-    """Return the error for a value, under one of these keys, that is not as expected."""
+    """Return the error for an unexpected value of one of these keys."""
     kind = "an empty text" if value == "" else _TYPES.get(type(value), "something else")
     if not keys:
         return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
@@ -55,7 +55,7 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
 
 
 def get(value: Any, *keys: str) -> Any:
-    """Return the first of several fields of an object that is there, or None; without keys the value itself.
+    """Return the first of several fields that an object has, or None; without keys the value itself.
 
     >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_list({"uid": 7}, "games")
     (7, None, [])
@@ -94,7 +94,7 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
 
 
 def count_up(names: Iterable[str]) -> list[str]:
-    """Number names that stand in a list again.
+    """Append a number to repeated names.
 
     >>> count_up(["a", "b", "a"])
     ['a', 'b', 'a (2)']
@@ -111,7 +111,7 @@ def count_up(names: Iterable[str]) -> list[str]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return all bytes of a file, unpacked if they are packed."""
+    """Return all bytes of a file, uncompressed."""
     try:
         with open_bytes(path) as file:
             return file.read()
@@ -120,7 +120,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def load_json(data: bytes, where: str) -> Any:
-    """Return the value of a JSON text; NaN and Infinity, which JSON does not have, are null."""
+    """Return the value of a JSON text; NaN and Infinity, which are not valid JSON, become null."""
     if not data.strip():
         raise InputError(f"{where} is empty.")
     try:
@@ -138,10 +138,10 @@ def load_records(path: Path) -> list[Any]:
     """Return the records of a JSON file: those of a list, or one per line."""
     data = read_bytes(path).removeprefix(BOM_UTF8)
     lines = [line for line in data.split(b"\n") if line.strip()]
-    if len(lines) < 2 or data.lstrip()[:1] != b"{" or _parse(lines[0]) is None:  # or a document over many lines
+    if len(lines) < 2 or data.lstrip()[:1] != b"{" or _parse(lines[0]) is None:  # a single document
         document = unwrap(load_json(data, str(path)))
         return document if isinstance(document, list) else [document]
-    with suppress(ValueError):  # all lines at once are faster than one by one
+    with suppress(ValueError):  # parsing all lines at once is faster
         records: list[Any] = parse_json(b"[" + b",".join(lines) + b"]", parse_constant=lambda _: None)
         if len(records) == len(lines):
             return records
@@ -150,7 +150,7 @@ def load_records(path: Path) -> list[Any]:
 
 
 def unwrap(document: Any) -> Any:
-    """Return the list of records that programs wrap in an object, with a count and such; other values as they are.
+    """Return the list of records that a program wrapped in an object, for example with a count; other values unchanged.
 
     >>> unwrap({"items": [{"id": 1}], "total": 1})
     [{'id': 1}]
@@ -163,13 +163,13 @@ def unwrap(document: Any) -> Any:
 
 
 def split_cells(text: str) -> Iterator[list[str]]:
-    """Return the rows of delimited text, with the delimiter that is the most frequent in its first line."""
+    """Return the rows of delimited text, split at the most frequent delimiter of its first line."""
     delimiter = max(",\t;|", key=text.partition("\n")[0].count)
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
 
 
 def _parse(text: str | bytes) -> Any:
-    """Return a value of JSON, or None for other texts."""
+    """Return a JSON value, or None for other texts."""
     with suppress(ValueError):
         return parse_json(text)
     return None
@@ -177,20 +177,20 @@ def _parse(text: str | bytes) -> Any:
 
 @dataclass(frozen=True)
 class Peek:
-    """The beginning of a file, in the forms that distinguish exports of tools; empty where it cannot be read."""
+    """The start of a file, in the forms that distinguish exports of tools; empty if it cannot be read."""
 
     path: Path
 
     @cached_property
     def ending(self) -> str:
-        """The ending of the name, without that of a compression."""
+        """The ending of the name, without the ending of a compression."""
         with suppress(OSError, InputError):  # such as an archive of several files
             return inner_path(self.path).suffix.lower()
         return ""
 
     @cached_property
     def start(self) -> str:
-        """The first characters; none of a folder, or of a file of Parquet or Arrow."""
+        """The first characters; empty for a folder, or for a Parquet or Arrow file."""
         with suppress(OSError, InputError):
             if self.path.is_file():
                 sample = read_start(self.path, _PEEK_BYTES)
@@ -200,8 +200,8 @@ class Peek:
 
     @cached_property
     def rows(self) -> list[list[str]]:
-        """The first rows of a spreadsheet, or of delimited text, of which the last may be cut; none of other files."""
-        with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading it will raise the error
+        """The first rows of a spreadsheet or of delimited text; the last may be incomplete. Empty for other files."""
+        with suppress(OSError, InputError, UnsupportedError, csv.Error):  # reading raises the error
             if self.ending in BOOKS:
                 from allalike.readers.formats.spreadsheets import read_sheet
 
@@ -217,14 +217,14 @@ class Peek:
 
     @cached_property
     def document(self) -> Any:
-        """The value of a JSON file, or as much of it as stands at the beginning; None of other files."""
+        """The value of a JSON file, or of its start; None for other files."""
         text = self.start.lstrip()
         value = _parse(text) if text[:1] in ("[", "{") else None
         return _parse(_close_brackets(text)) if value is None else value
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
-        """The first records of JSON lines or of a list, or the only one; none of other files."""
+        """The first records of JSON Lines or of a list, or the only record; empty for other files."""
         document = unwrap(self.document)
         if isinstance(document, list):
             return [item for item in document[:_PEEK_ROWS] if isinstance(item, dict)]
@@ -233,7 +233,7 @@ class Peek:
         return records or ([document] if isinstance(document, dict) else [])
 
     def has_names(self, *names: str, start: str = "") -> bool:
-        """Return whether the first row has these names, and one that begins like this, in any case."""
+        """Return whether the first row has these names, and a name with this start, ignoring case."""
         plain = [name.strip().casefold() for name in self.names]
         begins = any(name.startswith(start.casefold()) for name in plain)
         return begins and {name.casefold() for name in names} <= {*plain}
@@ -241,14 +241,14 @@ class Peek:
     def has(self, *paths: str) -> bool:
         """Return whether one of the first records has all of these fields.
 
-        ``games.score`` is a field of an object in the field ``games``, or in a list there; ``*`` is any field.
+        ``games.score`` is a field of the object, or of the objects in the list, ``games``; ``*`` is any field.
         """
         found = ((any(True for _ in _follow(record, path.split("."))) for path in paths) for record in self.records)
         return any(map(all, found))
 
 
 def _follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
-    """Yield what stands at the end of a path."""
+    """Yield the values at the end of a path."""
     if not steps:
         yield value
     elif isinstance(value, list):
@@ -263,7 +263,7 @@ def _follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
 
 
 def _close_brackets(text: str) -> str:
-    r"""Close the brackets of JSON that is cut off, without the value that was cut; other texts become empty.
+    r"""Close the brackets of truncated JSON, and drop its incomplete last value; other texts become empty.
 
     >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
     ('{"images": [{"id": 1}, {"id": 2}]}', '')
@@ -284,7 +284,7 @@ def _close_brackets(text: str) -> str:
     return text[:end] + "".join(reversed(closing))
 
 
-# Tools: programs whose exports are recognised by their beginning.
+# Tools, whose exports are recognised by the start of a file.
 
 
 @dataclass(frozen=True)
@@ -299,16 +299,16 @@ class Original:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """Width and height of the picture, where both are known."""
+        """The width and height of the picture, or None if unknown."""
         known = [int(side) for side in self.sides if str(side).isdecimal() and int(side)]
         return (known[0], known[1]) if len(known) == 2 else None
 
 
 class Tool(ABC):
-    """A program that writes answers in a form of its own. Each export is recognised by at most one tool.
+    """A program with its own export format. Each export is recognised by at most one tool.
 
-    The docstring describes the export; its first line is the summary. `record_tool`, `sheet_tool` and `survey_tool`
-    make a tool of a function (``reader``).
+    The docstring describes the export, and its first line is the summary. `record_tool`, `sheet_tool` and `survey_tool`
+    make a tool from a function (``reader``).
     """
 
     name: ClassVar[str]
@@ -322,10 +322,10 @@ class Tool(ABC):
 
     @abstractmethod
     def open(self, paths: Sequence[Path], files: Files) -> Source:
-        """Open exports as one table, whose roles name the columns of worker, task and label."""
+        """Open exports as one table, whose roles are the columns of worker, task and label."""
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List what was shown in each task, by the task's name, where exports contain it; not all do."""
+        """List the content of each task by the task's name, if the exports contain it."""
         return {}
 
     @classmethod

@@ -35,7 +35,7 @@ _NUMBERED = re.compile(r"(.*?)[._-]?(\d{1,3})(\D*)")
 def mturk(sheet: Sheet) -> Roles:
     """Read results of a batch (CSV): HITId, WorkerId, Input.*, Answer.*.
 
-    A HIT is a task, and every field of the form a question.
+    A HIT is a task, and every form field is a question.
     """
     worker, task = sheet.need("WorkerId"), sheet.need("HITId")
     _unpack_forms(sheet)
@@ -48,7 +48,7 @@ def mturk(sheet: Sheet) -> Roles:
         sheet.stack({stem: [names[number] for number in numbers] for stem, names in (shown | asked).items()})
         task = sheet.name_tasks(list(shown))
         sheet.keep([not all(map(is_blank, cells)) for cells in sheet.rows(shown)])
-        sheet.remarks.append(f"A form shows {len(numbers)} items; each is a task of its own, identified by {task}.")
+        sheet.remarks.append(f"A form shows {len(numbers)} items, each of which is a task, identified by {task}.")
         return worker, task, list(asked)
     if len(set(sheet.cells(task))) > 1:
         sheet.join_units(worker, task, inputs)
@@ -56,13 +56,13 @@ def mturk(sheet: Sheet) -> Roles:
         n_rows = len(sheet.cells(worker))
         sheet.stack({"answer": answered})
         sheet.columns["question"] = [name for name in answered for _ in range(n_rows)]
-        sheet.remarks.append(f"All people answered one form, of which each question is a task: {', '.join(answered)}.")
+        sheet.remarks.append(f"All workers answered the same form: each question is a task: {', '.join(answered)}.")
         return worker, "question", ["answer"]
     return worker, task, questions
 
 
 def _unpack_forms(sheet: Sheet) -> None:
-    """Put every field of a JSON form into a column of its own."""
+    """Convert every field of a JSON form into a column."""
     packed = sheet.find("Answer.taskAnswers")
     if packed is None:
         return
@@ -72,7 +72,7 @@ def _unpack_forms(sheet: Sheet) -> None:
         try:
             parts = parse_json(cell) if cell.strip() else []
         except ValueError as error:
-            raise InputError(f"{sheet.place(row)}: Answer.taskAnswers is not JSON: {error}.") from None
+            raise InputError(f"{sheet.place(row)}: Answer.taskAnswers is not JSON: {error}. Correct it.") from None
         for number, form in enumerate(parts if isinstance(parts, list) else [parts]):
             _flatten(form, f"{number + 1}" if number else "", forms[-1])
     del sheet.columns[packed]
@@ -89,7 +89,7 @@ def _flatten(value: Any, path: str, fields: dict[str, str]) -> None:
 
 
 def _merge_choices(sheet: Sheet, questions: list[str]) -> list[str]:
-    """Join the options of each question into one column, with sets for several choices; return the questions."""
+    """Join the options of each question into one column, with sets if several are chosen; return the questions."""
     groups: dict[str, list[str]] = {}
     for name in questions:
         stem, _, option = name.rpartition(".")
@@ -108,7 +108,7 @@ def _merge_choices(sheet: Sheet, questions: list[str]) -> list[str]:
 
 
 def _find_items(inputs: Sequence[str], questions: Sequence[str]) -> tuple[Numbered, Numbered]:
-    """Return the inputs and questions of items that a form shows at once: by their numbers, if both have the same.
+    """Return the numbered inputs and questions of the items in a form, if both have the same numbers.
 
     >>> _find_items(["Input.text1", "Input.text2"], ["Answer.q1", "Answer.q2", "Answer.comment"])
     ({'Input.text': {1: 'Input.text1', 2: 'Input.text2'}}, {'Answer.q': {1: 'Answer.q1', 2: 'Answer.q2'}})
@@ -135,7 +135,7 @@ def _group_by_number(names: Sequence[str]) -> Numbered:
 def toloka(sheet: Sheet) -> Roles:
     """Read assignments of a pool (TSV): ASSIGNMENT:worker_id, INPUT:*, OUTPUT:*.
 
-    Every output is a question. Rows between assignments are empty.
+    Every output is a question. Empty rows separate assignments.
     """
     worker, task, status = sheet.need("ASSIGNMENT:worker_id"), "ASSIGNMENT:task_id", sheet.find("ASSIGNMENT:status")
     inputs, questions = sheet.starting("INPUT:"), sheet.starting("OUTPUT:")
@@ -150,15 +150,15 @@ def toloka(sheet: Sheet) -> Roles:
     elif inputs:
         task = sheet.name_tasks(inputs)
     else:
-        raise InputError(f"{sheet.where} has no column {task}, nor any that begins with INPUT:.")
+        raise InputError(f"{sheet.where} has no column {task}, and none that begins with INPUT:. Export it with both.")
     sheet.inputs, sheet.truths = inputs, {name: f"GOLDEN:{name.partition(':')[2]}" for name in questions}
     return worker, task, questions
 
 
 def _fill_assignments(sheet: Sheet, worker: str, status: str | None) -> None:
-    """Fill the cells that only the last row of an assignment has."""
+    """Fill the cells that only the last row of an assignment contains."""
     if bare := sum(not cell.strip() for cell in sheet.cells(worker)):
-        sheet.remarks.append(f"{bare:,} rows without {worker} are of the same assignment as the next that has one.")
+        sheet.remarks.append(f"{bare:,} rows without {worker} belong to the assignment of the next row with one.")
     for name in filter(None, (worker, status)):
         cells, below = sheet.cells(name), ""
         for row in range(len(cells) - 1, -1, -1):
@@ -172,10 +172,10 @@ _JOB = ("_worker_id", "_trusted_judgments", "_unit_state", "_last_judgment_at")
 def figure_eight(sheet: Sheet) -> Roles:
     """Read the full report of a job (CSV: _unit_id, _worker_id).
 
-    What differs within a unit is a question; what a unit shows to workers does not. Several choices are a set; of
-    several lines of other gold any is right.
+    Columns that differ within a unit are questions, and others are inputs. Several choices are a set. If a gold label
+    has several lines, any of them is correct.
     """
-    remedy = "An aggregated report does not contain workers: download the full report of the job."
+    remedy = "An aggregated report does not contain workers. Download the full report of the job."
     task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
     aside = ("_gold", "_gold_reason", ":confidence", ":variance")
     names = [name for name in sheet.columns if not name.startswith(("_", "orig_")) and not name.endswith(aside)]
@@ -204,7 +204,7 @@ def _are_pairs(peek: Peek) -> bool:
 def crowd_kit(sheet: Sheet) -> Roles:
     """Read comparisons (CSV): worker, left, right, label; its other tables are plain ones.
 
-    Two items are a task, in whatever order they stood, if a label names the better one.
+    A pair of items is a task. Its order does not matter if labels name the better item.
     """
     worker = sheet.need("worker", "performer")
     columns = [sheet.need(name) for name in ("left", "right", "label")]
@@ -212,7 +212,7 @@ def crowd_kit(sheet: Sheet) -> Roles:
     named = all(label in (left, right, "") for left, right, label in rows)
     pairs = [sorted([left, right]) if named else [left, right] for left, right, _ in rows]
     sheet.columns["left, right"] = [" | ".join(pair) for pair in pairs]
-    sheet.question = None  # there is one question
+    sheet.question = None  # there is only one
     return worker, "left, right", columns[2:]
 
 
@@ -228,7 +228,7 @@ def _is_potato(peek: Peek) -> bool:
 def potato(sheet: Sheet) -> Roles:
     """Read annotated instances (CSV, TSV): user, instance_id and question:::option.
 
-    The options of a question that are filled are its answer.
+    The answer to a question is the set of its filled options.
     """
     worker, task = sheet.need(*_USERS), sheet.need("instance_id")
     groups: dict[str, dict[str, list[str]]] = {}
@@ -245,7 +245,7 @@ def potato(sheet: Sheet) -> Roles:
     return worker, task, list(groups)
 
 
-# Answers of peerannot and WRENCH: JSON with one object of all tasks.
+# Answers of peerannot and WRENCH: JSON with one object for all tasks.
 
 
 def _is_nested(peek: Peek) -> bool:
@@ -273,20 +273,20 @@ def peerannot(export: Export) -> Iterator[Answer]:
             for worker, label in (answers or {}).items():
                 yield Answer(export.worker(worker), task, tuple(label) if isinstance(label, list) else label)
     export.remarks.append(
-        "The outer keys are read as tasks, and the inner ones as workers. If it is the other way round, swap the"
-        " columns: the worker is 'task', and the task is 'worker'."
+        "The outer keys are read as tasks, and the inner keys as workers. If they are reversed, swap the columns: the"
+        " worker is 'task', and the task is 'worker'."
     )
 
 
 @record_tool("wrench", "WRENCH", lambda peek: isinstance(peek.document, dict) and peek.has("*.weak_labels"))
 def wrench(export: Export) -> Iterator[Answer]:
-    """Read a label matrix: a label of each labelling function for each task, -1 where it abstains (JSON).
+    """Read a label matrix: one label per task and labelling function, -1 if it abstains (JSON).
 
     File: ``{"0": {"label": 1, "weak_labels": [-1, 0, 1]}}``. The workers are the labelling functions, numbered from 0.
     """
     silent, sizes = 0, set()
     for path in export.paths:
-        split = f"{export.places[path][0]}/" if len(export.paths) > 1 else ""  # each numbers its tasks from 0
+        split = f"{export.places[path][0]}/" if len(export.paths) > 1 else ""  # each file numbers its tasks from 0
         for name, task in export.document(path).items():
             export.at = f"{path}: task {name!r}"
             labels = get_numbers(task, "weak_labels")
@@ -296,12 +296,12 @@ def wrench(export: Export) -> Iterator[Answer]:
             for number, label in votes:
                 yield Answer(str(number), f"{split}{name}", label, gold=get(task, "label"))
     if len(sizes) > 1:
-        raise InputError(f"{export.where}, has tasks with {min(sizes)} and with {max(sizes)} weak labels.")
+        raise InputError(f"{export.where}, has tasks with {min(sizes)} and with {max(sizes)} weak labels. Correct it.")
     export.finish = partial(as_label_matrix, silent=silent)
 
 
-# Zooniverse. Outlines are those of older tools, ``{"points": [{"x": ..., "y": ...}, ...]}``, and of newer ones,
-# ``{"pathX": [...], "pathY": [...]}``. Sizes of pictures are in the metadata (``subject_dimensions``), if at all.
+# Zooniverse. Older tools write outlines as ``{"points": [{"x": ..., "y": ...}, ...]}``, and newer tools as
+# ``{"pathX": [...], "pathY": [...]}``. The metadata may contain the sizes of pictures (``subject_dimensions``).
 
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _LABELS = ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
@@ -312,11 +312,11 @@ _ABOUT_NAMES = """
 """
 _ABOUT = tuple(_ABOUT_NAMES.split())
 _RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
-_TEXT = ("text", "label", "value", "option")  # the first of these that an object has holds its answer
+_TEXT = ("text", "label", "value", "option")  # fields with the answer of an object, in order of preference
 
 
 def _is_classified(peek: Peek) -> bool:
-    """Return whether a file has classifications of subjects, or what was made of them."""
+    """Return whether a file contains classifications of subjects, raw or processed."""
     names = set(peek.names)
     known = ({"workflow_id", "reducer"}, {_WORKER, "classification_id"}, {_WORKER, "annotations", "workflow_id"})
     return not names.isdisjoint(_TASKS) and any(each <= names for each in known)
@@ -347,7 +347,7 @@ def zooniverse(sheet: Sheet) -> Roles:
 
 
 def _name_people(sheet: Sheet) -> None:
-    """Name those who did not log in by what else is known about them."""
+    """Identify volunteers who were not logged in by another id."""
     people = sheet.cells(_WORKER)
     nameless = sum(map(is_blank, people))
     if not nameless:
@@ -355,22 +355,22 @@ def _name_people(sheet: Sheet) -> None:
     others = [name for name in ("user_id", "user_ip", "classification_id") if name in sheet.columns]
     for row, ids in enumerate(sheet.rows([_WORKER, *others])):
         people[row] = next((each for each in ids if not is_blank(each)), "")
-    sheet.remarks.append(f"{nameless:,} classifications have no user_name; {' or '.join(others)} stands for it.")
+    sheet.remarks.append(f"{nameless:,} classifications have no user_name: {' or '.join(others)} is used instead.")
 
 
 def _find_experts(sheet: Sheet) -> list[bool]:
-    """Return for each row whether an expert classified, and remark how many did."""
+    """Return whether each row is by an expert, and add a message with their number."""
     experts = [False] * len(sheet.cells(_WORKER))
     for name in filter(sheet.columns.__contains__, ("gold_standard", "expert")):
         marks = [cell.strip().casefold() in ("true", "expert") for cell in sheet.cells(name)]
         experts = list(map(any, zip(experts, marks, strict=True)))
         if any(marks):
-            sheet.remarks.append(f"{sum(marks):,} classifications are an expert's ({name}).")
+            sheet.remarks.append(f"{sum(marks):,} classifications are by experts ({name}).")
     return experts
 
 
 def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
-    """Leave out what experts said, and put it beside the answers of others about the same subject."""
+    """Move the classifications by experts into columns of gold labels for the same subjects."""
     subjects = sheet.cells(task)
     gold = {}
     for name, column in sheet.truths.items():
@@ -382,7 +382,7 @@ def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
 
 
 def _read_extracts(sheet: Sheet) -> list[str]:
-    """Read extracts: one column that has the answer, or one for each answer, which has a number where it was given."""
+    """Read extracts: one column with the answer, or one column of counts per possible answer."""
     data = [name for name in sheet.starting("data.") if name not in _ABOUT]
     label = next((name for name in _LABELS if name in data), None)
     if label is not None:
@@ -391,7 +391,7 @@ def _read_extracts(sheet: Sheet) -> list[str]:
     cells = chain.from_iterable(counts.values())
     if not counts or not all(is_blank(cell) or cell.replace(".", "", 1).isdigit() for cell in cells):
         raise InputError(
-            f"{sheet.where} has extracts that are no answers to a question: {', '.join(data) or 'none'}. Give the"
+            f"{sheet.where} has extracts that are not answers to a question: {', '.join(data) or 'none'}. Give the"
             " classifications of the project instead."
         )
     counts.pop("None", None)
@@ -399,7 +399,7 @@ def _read_extracts(sheet: Sheet) -> list[str]:
 
 
 def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str]:
-    """Give every task of the workflow its own column if rows belong to several; return the columns."""
+    """Make one column per task of the workflow if rows belong to several; return the columns."""
     answers = [None if is_blank(answer) else answer for answer in answers]
     tasks = sheet.cells("task") if "task" in sheet.columns else []
     if len(set(tasks)) < 2:
@@ -412,11 +412,11 @@ def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str
     return names
 
 
-# Raw classifications: the answers to each task of a workflow, as JSON.
+# Raw classifications, with the answers to each task of a workflow as JSON.
 
 
 def _unpack(sheet: Sheet, task: str) -> list[str]:
-    """Put the answers to each task of the workflow into a column; return these columns."""
+    """Make one column of answers per task of the workflow; return these columns."""
     cells = sheet.cells("annotations")
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
@@ -431,9 +431,9 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
                 rows[-1][name] = answer
                 wordings.setdefault(name, set()).update([wording] if isinstance(wording, str) and wording else [])
     if not wordings:
-        raise InputError(f"{sheet.where} has no annotations.")
+        raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
     if changed := [f"{name} ({len(texts)})" for name, texts in sorted(wordings.items()) if len(texts) > 1]:
-        sheet.remarks.append(f"These questions changed their wording: {', '.join(changed)}.")
+        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
     columns = spread(rows, sheet.where)
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
@@ -452,13 +452,13 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
 
 
 def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, Any]]:
-    """Yield the tasks that a classification answers; a combination of tasks holds others."""
+    """Yield the annotations of a classification, also those nested in a combination of tasks."""
     try:
         found = parse_json(cell) if cell.strip() else []
     except ValueError:
         found = None
     if not isinstance(found, list):
-        raise InputError(f"{sheet.place(row)}: the annotations are no JSON list: {cell[:60]!r}.")
+        raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
     waiting = found[::-1]
     while waiting:
         annotation = waiting.pop()
@@ -472,9 +472,9 @@ def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, A
 
 
 def _list_answers(value: Any) -> list[tuple[str, Any]]:
-    """Return the answer to a task, or those to each of several menus, numbered.
+    """Return the answer to a task, or the numbered answers to several menus.
 
-    An answer is a string, a list of strings, a list of marks, or the details of a survey, whose choices may be none.
+    An answer is a string, a list of strings, a list of marks, or the details of a survey, which may have no choices.
     """
     answers: list[Any]
     if not isinstance(value, list):
@@ -492,7 +492,7 @@ def _list_answers(value: Any) -> list[tuple[str, Any]]:
 
 
 def _as_text(value: Any) -> str | None:
-    """Return one answer as text: of an object its text, or else all of it."""
+    """Return an answer as text; for an object, its text or else the whole object as JSON."""
     if isinstance(value, dict):
         value = next((value[key] for key in _TEXT if isinstance(value.get(key), str)), value)
     if value is None or value == "":
@@ -501,7 +501,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _read_survey(items: Sequence[Mapping[str, Any]]) -> Details:
-    """Return the choices of a survey with what is said of each; of one that was chosen twice, what was said first."""
+    """Return the choices of a survey with the details on each; for a repeated choice, the first details."""
     details: Details = {}
     for item in items:
         if item.get("choice") is not None:
@@ -513,9 +513,9 @@ def _read_survey(items: Sequence[Mapping[str, Any]]) -> Details:
 
 
 def _list_details(answers: Sequence[Any]) -> list[Details] | None:
-    """Return what is said of the choices of each row, spelled out, or nothing if nothing is.
+    """Return the details on the choices of each row, spelled out, or None if there are none.
 
-    Zooniverse leaves out vowels and signs: N and S are no and yes, and 1150 is 11-50 where 10 can be chosen, too.
+    Zooniverse removes vowels and signs: N and S are no and yes, and 1150 is 11-50 if 10 is also an option.
 
     >>> _list_details([{"LION": {"HWMN": (many,), "YNG": ("S",)}} for many in ("10", "1150")])
     [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
@@ -548,7 +548,7 @@ def _are_outlines(answers: Sequence[Any]) -> bool:
 
 
 def _draw(sheet: Sheet, name: str, task: str, answers: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return a column of masks for each tool of a question, and frame of a subject; who did not answer it has none."""
+    """Return a column of masks per tool of a question and frame of a subject, with None for missing answers."""
     areas = Areas(sheet.where)
     subjects = sheet.cells(task)
     for row, outlines in enumerate(answers):
@@ -573,11 +573,11 @@ def _read_points(mark: Mapping[str, Any], sheet: Sheet, row: int) -> list[tuple[
         points = [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
         if all(map(math.isfinite, chain.from_iterable(points))):
             return points
-    raise InputError(f"{sheet.place(row)}: an outline has points without x and y: {str(mark)[:60]!r}.")
+    raise InputError(f"{sheet.place(row)}: an outline has points without x and y: {str(mark)[:60]!r}. Correct it.")
 
 
 def _find_size(about: str) -> tuple[float, float] | None:
-    """Return height and width of the largest frame, if the metadata of a classification have them."""
+    """Return the height and width of the largest frame from the metadata of a classification, or None."""
     with suppress(ValueError, KeyError, TypeError):
         frames = parse_json(about)["subject_dimensions"]
         height, width = (max(float(each[side]) for each in frames) for side in ("naturalHeight", "naturalWidth"))

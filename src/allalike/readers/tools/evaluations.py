@@ -1,8 +1,8 @@
-"""Evaluations: models' answers, and verdicts of judges on them, as the logs of evaluation frameworks have them.
+"""Logs of evaluation frameworks: answers of models, and verdicts of judges on them.
 
-Such a log can be read in three ways. Where several judges gave a verdict on each answer, they are the workers, and an
-answer is a task. Where several models answered the same items, these are the workers: their labels are what they
-answered, with the known answer as gold, or the scores that they got. If more than one way is open, it is asked.
+A log can be read in three ways. If several judges gave a verdict on each answer, judges are the workers and answers are
+the tasks. If several models answered the same items, models are the workers. Their labels are their answers, with the
+target as gold label, or their scores. If several ways are possible, an error asks for the question.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for a tie, None for no decision
 
 _VERDICT, _SCORE, _ANSWER = "verdict", "score", "answer"
-_MAX_CHARACTERS = 80  # of an answer that can be compared with others; longer ones are texts, which are not copied,
-_EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless most have an answer that can be extracted
+_MAX_CHARACTERS = 80  # of an answer that can be compared; longer ones are free text,
+_EXTRACTED, _MOST_WITHOUT = ("number", "choice"), 0.1  # unless an answer can be extracted from most of them
 
 
 class Case(NamedTuple):
-    """A model's answer to an item of a suite, of which there may be several samples, or a judge's verdict on it."""
+    """A sample of a model's answer to an item of a suite, or a judge's verdict on it."""
 
     model: str
     item: str | int
@@ -63,12 +63,12 @@ class Case(NamedTuple):
         return self._replace(way=_ANSWER, label=label, known=known, aspect=aspect)
 
     def judged(self, judge: str, label: Any, aspect: str = "") -> Case:
-        """Return a verdict on the answer, or on an aspect of it; nothing is no verdict, and counted."""
+        """Return a verdict on the answer, or on an aspect of it; None is counted as a missing verdict."""
         label = str(label).lower() if isinstance(label, bool) else label
         return self._replace(way=_VERDICT, label=label, judge=judge, aspect=aspect)
 
     def graded(self, judge: str, grade: Any, key: str, aspect: str) -> Iterator[Case]:
-        """Yield whether the answer passed, and the score behind that."""
+        """Yield the verdict, pass or fail, and the score."""
         passed = get(grade, key)
         if passed is not None and not isinstance(passed, bool):
             raise unexpected(passed, "true or false", key)
@@ -79,7 +79,7 @@ class Case(NamedTuple):
 
 
 def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Iterator[Answer]]:
-    """Make a reader of a function that yields cases; each way to read them is a question of its own."""
+    """Make a reader from a function that yields cases; each way to read them is a separate question."""
 
     @wraps(read)
     def read_answers(export: Export) -> Iterator[Answer]:
@@ -106,11 +106,11 @@ def logged(read: Callable[[Export], Iterable[Case]]) -> Callable[[Export], Itera
 
 
 def _group(export: Export, cases: list[Case]) -> Groups:
-    """Return answers and verdicts by way and aspect, first samples first, and words and numbers apart."""
+    """Return answers and verdicts by way and aspect, ordered by sample, with words and numbers separated."""
     known = [case for case in cases if case.label is not None]
     export.leave_out("cases without a verdict", len(cases) - len(known))
     worded = {case.aspect for case in known if case.way == _VERDICT and not isinstance(case.label, int | float)}
-    graded = {case.aspect for case in known if case.way == _SCORE and case.label not in (0, 1)}  # more than verdicts
+    graded = {case.aspect for case in known if case.way == _SCORE and case.label not in (0, 1)}  # not only verdicts
     groups: Groups = defaultdict(list)
     for case in sorted(known, key=lambda case: case.sample):
         if case.way == _SCORE:
@@ -124,7 +124,7 @@ def _group(export: Export, cases: list[Case]) -> Groups:
 
 
 def _are_comparable(answers: list[Case]) -> bool:
-    """Return whether answers are short, or texts that end in a number or a letter, with few exceptions."""
+    """Return whether answers are short, or texts from most of which a number or a choice can be extracted."""
     texts = [str(case.label) for case in answers]
     if all(len(text) <= _MAX_CHARACTERS and "\n" not in text.strip() for text in texts):
         return True
@@ -140,17 +140,17 @@ _FILE = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl?(\.gz)?", r
 @record_tool("lm-eval", "lm-evaluation-harness", lambda peek: peek.has("doc_id", "resps", "filtered_resps"))
 @logged
 def lm_eval(export: Export) -> Iterator[Case]:
-    """Read answers of models, logged with --log_samples, a folder for each model (JSONL).
+    """Read answers of models, logged with --log_samples, one folder per model (JSONL).
 
     Files are called ``samples_*.jsonl``, with records such as ``{"doc_id": 0, "target": "1", "filtered_resps":
-    [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"], "acc": 1.0}``. The label is the place of the likeliest
-    choice, the text that a filter found, or a metric.
+    [["-3.5", "False"], ["-0.5", "True"]], "metrics": ["acc"], "acc": 1.0}``. The label is the index of the most likely
+    choice, the text that a filter extracted, or a metric.
     """
     tables = {path: load_records(path) for path in export.paths}
     filters = {_get_filter(record) for path, records in tables.items() for record in export.each(records, path)}
     suites = {path: match[1] if (match := _FILE.fullmatch(path.name)) else "" for path in tables}
     by_folder = len({(path.absolute().parent, suite) for path, suite in suites.items()}) == len(tables)
-    for path, records in tables.items():  # one folder has a task twice where files are of several models
+    for path, records in tables.items():  # a folder with two files of one suite has several models
         model = path.absolute().parent.name if by_folder and not export.by_file else export.places[path][0]
         for record in export.each(records, path):
             aspect = _get_filter(record) if len(filters) > 1 else ""
@@ -166,7 +166,7 @@ def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterat
     responses, target = get_list(record, "filtered_resps"), record.get("target")
     metrics = get_list(record, "metrics")
     if len(responses) > 1 and all(map(_is_likelihood, responses)):
-        if "acc_mutual_info" in metrics:  # without its question, each choice comes again in the second half
+        if "acc_mutual_info" in metrics:  # the second half repeats the choices without the question
             responses = responses[: len(responses) // 2]
         likelihoods = [float(likelihood) for likelihood, _ in responses]
         yield case.answered(likelihoods.index(max(likelihoods)), _find_place(target, record), aspect)
@@ -174,23 +174,23 @@ def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterat
         texts = responses[0] if isinstance(responses[0], list) else responses
         for sample, text in enumerate(texts, start=1):
             answer = get_text(text, default="").strip()
-            if answer in ("", "[invalid]"):  # as a filter writes where it finds none
+            if answer in ("", "[invalid]"):  # the output of a filter without a match
                 export.leave_out("responses without an answer")
             else:
                 known = target if isinstance(target, str) else None
                 yield case._replace(sample=sample).answered(answer, known, aspect)
     for metric in metrics:
-        if isinstance(record.get(metric), int | float):  # other metrics are of all samples together
+        if isinstance(record.get(metric), int | float):  # other metrics summarise all samples
             yield case.judged("", record[metric], f"{metric} {aspect}".strip())
 
 
 def _is_likelihood(response: Any) -> bool:
-    """Return whether a response is a log likelihood, and whether it is the first guess."""
+    """Return whether a response is a pair of a log likelihood and whether it is the greedy choice."""
     return isinstance(response, list) and len(response) == 2 and str(response[1]).lower() in ("true", "false")
 
 
 def _find_place(target: Any, record: Any) -> int | None:
-    """Return the place of the right choice, which is written as a text: the place itself, or what is said there."""
+    """Return the index of the correct choice, given as a text: the index itself, or the text of the choice."""
     if re.fullmatch(r"\d{1,9}", str(target)):
         return int(target)
     arguments, texts = record.get("arguments"), []
@@ -208,7 +208,7 @@ def _find_place(target: Any, record: Any) -> int | None:
 def deepeval(export: Export) -> Iterator[Case]:
     """Read test runs: metrics that models measure (JSON).
 
-    Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, hold ``{"testCases": [{"name": "t1", "metricsData":
+    Test runs, ``test_run_*.json`` or ``.latest_run_full.json``, contain ``{"testCases": [{"name": "t1", "metricsData":
     [{"name": "Clear", "success": true, "score": 0.9, "evaluationModel": "gpt-4"}]}]}``. Each metric is a question,
     whose label is the verdict or the score.
     """
@@ -228,7 +228,7 @@ def deepeval(export: Export) -> Iterator[Case]:
 
 # promptfoo.
 
-_RESULTS = ("", "results.", "results.results.")  # where results stand in a file
+_RESULTS = ("", "results.", "results.results.")  # possible paths of results in a file
 
 
 _VERDICTS = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name in ("promptIdx", "provider")]
@@ -241,11 +241,11 @@ _VERDICTS = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name i
 )
 @logged
 def promptfoo(export: Export) -> Iterator[Case]:
-    """Read results of assertions and of models that grade (JSON, JSONL).
+    """Read results of assertions and of grading models (JSON, JSONL).
 
     ``--output results.json`` or ``.jsonl`` writes ``{"testIdx": 3, "promptIdx": 0, "provider": {"id": "m"},
     "gradingResult": {"componentResults": [{"pass": true, "score": 1, "assertion": {"type": "llm-rubric"}}]}}``. The
-    worker is the grader or the type of the assertion, or the model that was tested; ``sample`` numbers repeated tests.
+    worker is the grader, the type of the assertion, or the tested model. ``sample`` numbers repeated tests.
     """
     for path in export.paths:
         results = load_records(path) if path.suffix.lower() == ".jsonl" else export.document(path)
@@ -268,7 +268,7 @@ def promptfoo(export: Export) -> Iterator[Case]:
 
 
 def _name_provider(value: Any) -> str:
-    """Return the label or the id of the provider, which may be the provider itself."""
+    """Return the label or the id of the provider."""
     provider = get(value, "provider")
     return str((get(provider, "label", "id") if isinstance(provider, dict) else provider) or "")
 
@@ -284,7 +284,7 @@ def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
         assertion, metadata = get(part, "assertion") or {}, get(part, "metadata") or {}
         aspect = assertion["metric"] if isinstance(assertion.get("metric"), str) else ""
         graded = case.graded(judge, None if metadata.get("graderError") else part, "pass", aspect)
-        measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and passes whatever it finds
+        measures = True in (assertion.get("metricOnly"), metadata.get("metricOnly"))  # and always passes
         yield from (each for each in graded if not measures or each.way == _SCORE)
     response = result.get("response")
     output = response.get("output") if isinstance(response, dict) else None
@@ -294,8 +294,8 @@ def _read_result(export: Export, result: Any, case: Case) -> Iterator[Case]:
 
 # Inspect.
 
-_VERSION = 2  # of Inspect's logs, since their beginning in 2024
-_HEADERS = ("header.json", "_journal/start.json")  # the latter is all that a run leaves that was killed
+_VERSION = 2  # of Inspect's logs, since 2024
+_HEADERS = ("header.json", "_journal/start.json")  # a killed run has only the latter
 _SAMPLE = re.compile(r"samples/.+\.json")
 _GRADES, _NO_ANSWER = {"C", "I", "P", "N"}, "N"
 
@@ -320,9 +320,9 @@ def _is_inspect(peek: Peek) -> bool:
 def inspect(export: Export) -> Iterator[Case]:
     """Read logs of evaluations: verdicts of scorers and of panels of graders (.eval, JSON).
 
-    A ``.eval`` is an archive of a header and samples; as JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
+    A ``.eval`` is an archive of a header and samples. As JSON it is ``{"version": 2, "eval": {"task": "sums", "model":
     "m"}, "samples": [{"id": 7, "epoch": 1, "target": "4", "scores": {"match": {"value": "C", "answer": "4"}}}]}``. The
-    worker is the grader, the scorer, or the model that answered; ``sample`` is the epoch.
+    worker is the grader, the scorer, or the evaluated model. ``sample`` is the epoch.
     """
     export.paths = [log for path in export.paths for log in (sorted(path.glob("*.eval")) if path.is_dir() else [path])]
     cases = [case for path in export.paths for case in _read_log(export, path)]
@@ -339,8 +339,8 @@ def _read_log(export: Export, path: Path) -> Iterator[Case]:
     version = get_number(header, "version", default=_VERSION)
     if version > _VERSION:
         raise InputError(
-            f"{path} is a log of version {version}, and versions up to {_VERSION} can be read. Export the scores"
-            " as a table, with a column for each of worker, task and label."
+            f"{path} is a log of version {version}, but only versions up to {_VERSION} are supported. Export the scores"
+            " as a table with the columns worker, task and label."
         )
     judges, about = _name_judges(header), header["eval"]
     model, suite = get_text(about, "model"), get_text(about, "task")
@@ -358,7 +358,7 @@ def _read_log(export: Export, path: Path) -> Iterator[Case]:
 
 
 def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the header of a log, and then its samples one by one, each with its place."""
+    """Yield the header of a log, then each of its samples, with their places for errors."""
     if not _is_archive(path):
         log = load_document(path)
         yield str(path), log
@@ -368,13 +368,13 @@ def _list_parts(path: Path) -> Iterator[tuple[str, Any]]:
     with ArchiveMembers(path) as members:
         header = next((name for name in _HEADERS if name in members.names), None)
         if header is None:
-            raise InputError(f"{path} is no log of Inspect: there is no {_HEADERS[0]} in it.")
+            raise InputError(f"{path} is not a log of Inspect: it contains no {_HEADERS[0]}. Copy the log again.")
         for name in [header, *filter(_SAMPLE.fullmatch, members.names)]:
             yield f"{path}: {name}", load_json(members.read_member(name), f"{path}: {name}")
 
 
 def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: list[str]) -> Iterator[Case]:
-    """Yield the verdict of each judge in a panel, or the only one; one for each aspect where it has several."""
+    """Yield the verdicts of a score, one per judge of a panel and aspect."""
     metadata = get(score, "metadata")
     panel = metadata.get("panel") if isinstance(metadata, dict) else None
     votes = panel.get("votes") if isinstance(panel, dict) else None
@@ -384,7 +384,7 @@ def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: lis
             judges = [f"{scorer} {place}" for place in range(1, len(votes) + 1)]
     else:
         lost = len(judges) > 1
-        export.leave_out("panels that kept no verdict of their graders but the common one", int(lost))
+        export.leave_out("panels with only the common verdict of their graders", int(lost))
         votes, judges = [get(score, "value")], [scorer] if lost else judges
     for judge, vote in zip(judges, votes, strict=True):
         listed = {str(place): part for place, part in enumerate(vote, start=1)} if isinstance(vote, list) else vote
@@ -393,7 +393,7 @@ def _read_score(export: Export, scorer: str, score: Any, case: Case, judges: lis
 
 
 def _name_judges(header: Any) -> dict[str, list[str]]:
-    """Return the judges behind each scorer: the models that grade, or the scorer itself."""
+    """Return the judges of each scorer: the grading models, or the scorer itself."""
     about, results = header["eval"], get(header, "results")
     graders: dict[str, list[str]] = {}
     for score in [*get_list(about, "scorers"), *get_list(results, "scores")]:
@@ -411,7 +411,7 @@ def _name_judges(header: Any) -> dict[str, list[str]]:
 
 
 def _list_models(given: Any) -> list[str]:
-    """Return the names of models, which are given as such, as objects, or as a list of either."""
+    """Return the names of models, given as texts, objects, or a list of either."""
     if isinstance(given, list):
         return [name for each in given for name in _list_models(each)]
     if isinstance(given, dict):
@@ -419,9 +419,9 @@ def _list_models(given: Any) -> list[str]:
     return [get_text(given)] if given is not None else []
 
 
-# Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench. A judge who saw a pair twice, in both orders, has
-# one answer: the sign of the sum of both decisions, so that a tie and a decision are the decision, and two that
-# contradict each other are a tie. With the question `ORDERS` each order is an answer of its own.
+# Judges of pairs: JudgeBench, Arena-Hard, alpaca_eval and MT-bench. A judge who saw a pair in both orders has one
+# answer: the sign of the sum of both decisions. So a tie and a decision give the decision, and two contradictory
+# decisions give a tie. With the question `ORDERS` each order is a separate answer.
 
 ORDERS = "orders"
 _SIGNS = {"A>B": 1, "B>A": -1, "A=B": 0, "A<B": -1, "B<A": 1, "B=A": 0}
@@ -437,7 +437,7 @@ _JUDGMENTS = (
 
 
 def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Votes:
-    """Return the vote in each decision such as ``A>B`` or ``A>>B``. Every second game has them swapped."""
+    """Return the vote of each decision such as ``A>B`` or ``A>>B``. In every second game the sides are swapped."""
     decisions = [get_text(game, key, default=None) for game in games]
     export.leave_out(without, decisions.count(None))
     votes: Votes = []
@@ -450,7 +450,7 @@ def _read_votes(export: Export, games: list[Any], key: str, without: str) -> Vot
 
 
 def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, **more: Any) -> Iterator[Answer]:
-    """Yield the decision on a pair as one answer, or as one for each order."""
+    """Yield the decision on a pair as one answer, or as one answer per order."""
     cast = [(order, vote) for order, vote in enumerate(votes, start=1) if vote is not None]
     if export.files.question == ORDERS:
         for order, vote in cast:
@@ -463,7 +463,7 @@ def _answer(export: Export, worker: Any, task: Any, votes: Votes, labels: Any, *
 
 @record_tool("judgebench", "JudgeBench", lambda peek: peek.has("judgments.decision"))
 def judgebench(export: Export) -> Iterator[Answer]:
-    """Read decisions A>B, B>A, A=B of judges about pairs, one file for each (JSONL).
+    """Read decisions A>B, B>A, A=B of judges about pairs, one file per judge (JSONL).
 
     Record: ``{"pair_id": "p1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "B>A"}]}``.
     ``label`` is the gold label.
@@ -479,7 +479,7 @@ def judgebench(export: Export) -> Iterator[Answer]:
         worker, task = export.worker(judge, export.owner), get(pair, "pair_id", "id")
         yield from _answer(export, worker, task, votes, {1: "A>B", -1: "B>A", 0: "A=B"}, gold=pair.get("label"))
     if twice and export.files.question is None:
-        export.remarks.append("Decisions in both orders are one answer; the question 'orders' reads each on its own.")
+        export.remarks.append("Decisions in both orders are one answer; question='orders' reads them separately.")
 
 
 @record_tool("arena-hard", "Arena-Hard", lambda peek: peek.has("model", "games.score"))
@@ -503,7 +503,7 @@ def alpaca_eval(export: Export) -> Iterator[Answer]:
 
     Record: ``{"instruction": "Greet.", "output_1": "Hi!", "output_2": "Go.", "annotator": "gpt-4", "preference": 1}``.
     The label is 1 for the first output, 2 for the second, 1.5 for neither. The task is the instruction, with a hash of
-    all that was compared where several have the same instruction.
+    the compared pair if several pairs have the same instruction.
     """
     answers, compared = [], defaultdict(set)
     for record in export.records():

@@ -1,13 +1,13 @@
-"""Tools that write records: a reader is a function that yields answers.
+"""The frame of tools that write records: a reader is a function that yields answers.
 
-`Export` opens files, numbers their records, names file and record in errors, chooses the question, makes choices
-classes or sets, and builds the table. Where annotators have files of their own, the place of a file shows whose it is,
-and which document it is about.
+`Export` opens files, numbers their records, names file and record in errors, chooses the question, converts choices
+into classes or sets, and builds the table. If annotators have separate files, the path of a file identifies the
+annotator and the document.
 
-All that a worker drew of a class in a picture is one mask. Where there are several classes, each that somebody drew in
-a picture is a task, named after both, as the values of a label map are; who saw the picture and did not draw the class
-answers that it is not there. A picture of unknown size ends where the outlines in it do: the distances of masks do not
-depend on it.
+Everything that a worker drew of a class in a picture is one mask. If there are several classes, each pair of a picture
+and a class drawn in it is a task, like the values of a label map. A worker who saw the picture without drawing the
+class has an empty mask. A picture of unknown size ends with its outlines, because distances of masks do not depend on
+its size.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ if TYPE_CHECKING:
     Reader = Callable[["Export"], Iterable["Answer"]]
     Size = tuple[float, float] | None  # height and width of a picture
 
-REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # no region is an answer, too
+REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # an empty list is an answer
 AREAS = "areas"  # outlined or painted
 _IDS, _SCALARS, _TEXTS = frozenset({str, int}), frozenset({str, int, float, bool}), frozenset({str, tuple, list})
 _MAX_LISTED = 12
-_MIN_POINTS = 3  # of an outline that goes around something
+_MIN_POINTS = 3  # of an outline that encloses an area
 _ENDING = re.compile(r"(\.[a-z][a-z0-9]{1,9})?(\.(gz|bz2|xz|zst|zip))?$", re.IGNORECASE)
 
 
 def build_table(
     tool: Tool, names: Iterable[str], load: Callable[[str], Any], where: str, roles: Sequence[Any], **facts: Any
 ) -> Source:
-    """Return the table of a tool, given a function that returns a column, and the names of worker, task and label."""
+    """Return the table of a tool from a function that loads a column, and the names of worker, task and label."""
     facts["guessed"] = {**facts.get("guessed", {}), "tool": tool.name}
     read = lambda asked, _: {name: load(name) for name in asked}  # noqa: E731
     return Source(list(names), read, where, roles=dict(zip(ROLES, roles, strict=True)), **facts)
 
 
 def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]]:
-    """Return the columns of rows; fields that a row lacks are missing."""
+    """Return the columns of rows; absent fields of a row are missing."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     check_width(names, where)
     check_gaps(len(names) * len(rows) - sum(map(len, rows)), where)
@@ -74,7 +74,7 @@ def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]
 
 
 def mark(label: Any, **shape: Any) -> dict[str, Any]:
-    """Return a mark on a picture, such as a box or a point, with its class if it has one.
+    """Return a mark in a picture, such as a box or a point, with its class if it has one.
 
     >>> mark("cat", bbox=[1, 2, 30, 40]), mark(None, x=1, y=2)
     ({'bbox': [1, 2, 30, 40], 'label': 'cat'}, {'x': 1, 'y': 2})
@@ -83,11 +83,11 @@ def mark(label: Any, **shape: Any) -> dict[str, Any]:
 
 
 class Answer:
-    """A worker's label of a task, as an answer to a question; ``more`` are further columns, such as a gold label.
+    """A worker's label for a task, as an answer to a question; ``more`` are further columns, such as a gold label.
 
     A label that is a tuple contains choices: labels are classes if all answers have one choice, and sets otherwise. An
-    empty label (None, a text, tuple or list) means that nothing is there if the answers to this question are regions
-    (``kind``), and is no answer otherwise. An answer that ``is_gold`` is the gold label of its task.
+    empty label (None, or an empty text, tuple or list) is an empty list of regions if the ``kind`` of the answers to
+    this question is a region, and otherwise a missing answer. An answer that ``is_gold`` is the gold label of its task.
     """
 
     __slots__ = ("is_empty", "is_gold", "kind", "label", "more", "question", "task", "worker")
@@ -118,7 +118,7 @@ class Answer:
 
 @dataclass
 class Areas:
-    """Areas that workers drew in pictures, and how large these are."""
+    """Areas that workers drew in pictures, and the sizes of the pictures."""
 
     where: str
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Areas:
     flat: int = 0
 
     def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part, size: Size = None) -> None:
-        """Add an outline or a painted area of a class, perhaps in a picture of a known height and width."""
+        """Add an outline or a painted area of a class, with the height and width of the picture if known."""
         self.measure(picture, (part.height, part.width) if isinstance(part, Mask) else size)
         if isinstance(part, Mask) or len(part) >= _MIN_POINTS:
             self.drawn.setdefault(picture, {}).setdefault(kind, {}).setdefault(worker, []).append(part)
@@ -141,15 +141,15 @@ class Areas:
             height, width = map(int, size)
             check_size(height, width)
         except (ValueError, OverflowError) as error:
-            raise InputError(f"{self.where}: the picture {picture!r} cannot be so large: {error}.") from None
+            raise InputError(f"{self.where}: the size of the picture {picture!r} is not valid: {error}.") from None
         if self.sizes.setdefault(picture, (height, width)) != (height, width):
             known = " x ".join(map(str, self.sizes[picture]))
             raise InputError(
-                f"{self.where}: {picture!r} has {height} x {width} pixels here, and {known} there. Correct the file."
+                f"{self.where}: {picture!r} has two sizes, {height} x {width} and {known} pixels. Correct the file."
             )
 
     def masks(self, seen: Iterable[tuple[Any, Hashable]]) -> Iterator[tuple[Any, Any, Any, Mask]]:
-        """Yield worker, picture, class and mask, for all who saw a picture in which somebody drew the class."""
+        """Yield worker, picture, class and mask for all workers who saw a picture in which the class was drawn."""
         viewers: dict[Hashable, dict[Any, None]] = {}
         for worker, picture in seen:
             viewers.setdefault(picture, {})[worker] = None
@@ -166,7 +166,7 @@ class Areas:
 def record_tool(
     name: str, title: str, recognises: Callable[[Peek], bool], *, shows: bool = False
 ) -> Callable[[Reader], type[Tool]]:
-    """Make a tool of a function that yields the answers of an export, and perhaps notes what it ``shows`` in tasks.
+    """Make a tool from a function that yields the answers of an export; with ``shows`` it also lists tasks' content.
 
     The first line of its docstring becomes the summary.
 
@@ -183,7 +183,7 @@ def record_tool(
 
 
 class RecordTool(Tool):
-    """A tool whose reader yields the answers of an export."""
+    """A tool with a reader that yields the answers of an export."""
 
     shows: ClassVar[bool]
 
@@ -194,7 +194,7 @@ class RecordTool(Tool):
         return export.finish(export.table())
 
     def list_originals(self, paths: Sequence[Path], files: Files) -> dict[str, Original]:
-        """List what was shown in each task, by the task's name."""
+        """List the content of each task by the task's name."""
         originals: dict[str, Original] = {}
         if self.shows:
             Export(self, paths, files, originals=originals).read(self.reader)
@@ -203,11 +203,11 @@ class RecordTool(Tool):
 
 @dataclass
 class Export:
-    """The files of a tool while a reader goes through them, and its answers by question.
+    """The files of a tool while a reader iterates over them, and its answers by question.
 
-    ``path`` is the file that is being read, ``number`` that of the record, and ``at`` its place, for errors.
-    ``originals`` are what was shown in tasks, if that is asked for. ``refused`` are the reasons why the answers to a
-    question cannot be compared. A reader may replace ``finish``, which is given the table.
+    ``path`` is the current file, ``number`` the number of the current record, and ``at`` its place for errors.
+    ``originals`` collect the content of tasks if requested. ``refused`` are the reasons why the answers to a question
+    are not comparable. A reader may replace ``finish``, which converts the table.
     """
 
     tool: Tool
@@ -226,7 +226,7 @@ class Export:
     _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
 
     def read(self, reader: Reader) -> None:
-        """Collect all answers of a reader; whatever fails there is an error that names the file and the record."""
+        """Collect all answers of a reader; its exceptions become errors that name the file and the record."""
         try:
             for answer in reader(self):
                 self.answers.setdefault(answer.question, []).append(answer)
@@ -240,15 +240,15 @@ class Export:
             reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
             if isinstance(error, TypeError | AttributeError):
                 reason = "a value is of another type"
-            raise InputError(f"{self.at or self.paths[0]} is not as {self.tool.title} writes it: {reason}.") from error
+            raise InputError(f"{self.at or self.paths[0]} is not valid for {self.tool.title}: {reason}.") from error
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records of all files, in JSON lines or in a list."""
+        """Yield the records of all files, in JSON Lines or in a list."""
         for path in self.paths:
             yield from self.each(load_records(path), path)
 
     def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
-        """Yield the objects in a list of a file, and note the place of each."""
+        """Yield the objects in a list of a file, and record the place of each for errors."""
         self.path, place = path, f"{path}: {what} "
         for self.number, item in enumerate(items, start=1):
             self.at = f"{place}{self.number}"
@@ -263,7 +263,7 @@ class Export:
 
     @cached_property
     def places(self) -> dict[Path, tuple[str, str]]:
-        """Whose each file is, and which of their documents."""
+        """The annotator and the document of each file."""
         return place_files(self.paths, by_name=self.by_file)
 
     @property
@@ -273,11 +273,11 @@ class Export:
 
     @property
     def owner(self) -> str:
-        """The worker to whom the file belongs that is being read, by its name or folder."""
+        """The annotator of the current file, by its name or folder."""
         return self.places[self.path][0]
 
     def worker(self, *named: Any) -> Any:
-        """Return the first worker who is named, or the owner of the file if that was asked for."""
+        """Return the first given worker, or with `by_file` the owner of the file."""
         return self.owner if self.by_file else next((name for name in named if name is not None), None)
 
     def refuse_one_file(self, content: str) -> None:
@@ -285,7 +285,7 @@ class Export:
         check_regular(self.paths[0])
         if len(self.paths) == 1 and not self.by_file:
             raise InputError(
-                f"{self.where}, holds {content}. Give one file for each annotator, named like them or in their folder."
+                f"{self.where}, contains {content}. Give one file per annotator, with their name or in their folder."
             )
 
     @property
@@ -295,13 +295,13 @@ class Export:
         return f"{self.paths[0]}{more}, of {self.tool.title}"
 
     def leave_out(self, what: str, number: int = 1) -> None:
-        """Count what is no answer."""
+        """Count excluded items by their description."""
         if number:
             self.left_out[what] += number
 
     def see(self, worker: Any, task: Any, *, is_gold: bool = False) -> None:
-        """Note that a worker saw a task: who marked nothing there where others did answers that nothing is there."""
-        Answer(worker, task, None)  # which checks both names
+        """Record that a worker saw a task; without marks, their answer is an empty list if other workers made marks."""
+        Answer(worker, task, None)  # checks both names
         self._seen[worker, task, is_gold] += 1
 
     def draw(self, question: str, worker: Any, picture: Any, kind: Any, part: Part, size: Size = None) -> None:
@@ -309,7 +309,7 @@ class Export:
         self.areas.setdefault(question, Areas(self.where)).draw(worker, picture, kind, part, size)
 
     def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
-        """Note what was shown in a task, if that is asked for and not yet known."""
+        """Record the content of a task, if it is requested and not yet known."""
         if self.originals is not None:
             self.originals.setdefault(str(task), Original(record, **shown))
 
@@ -324,21 +324,21 @@ class Export:
         self.leave_out("outlines of fewer than three points", areas.flat)
         self.leave_out("pictures in which nobody drew anything", len({picture for _, picture in seen} - {*areas.drawn}))
         if unknown:
-            self.remarks.append(f"The sizes of {unknown:,} pictures are unknown: they end where their outlines do.")
+            self.remarks.append(f"The sizes of {unknown:,} pictures are unknown: they end with their outlines.")
 
     def table(self) -> Source:
-        """Return the answers to the question that was asked for, or to the only one, as a table."""
+        """Return the answers to the chosen question, or to the only one, as a table."""
         question = self._choose()
         if question in self.refused:
             raise InputError(self.refused[question])
         filled, empty = self._split(question)
         answers, gold = ([each for each in [*filled, *empty] if each.is_gold is wanted] for wanted in (False, True))
         if not answers:
-            raise InputError(f"{self.where}, holds no answers beside those that are marked as gold.")
+            raise InputError(f"{self.where}, contains no answers besides those that are marked as gold labels.")
         _unify(answers, gold)
         columns = {role: [getattr(each, role) for each in answers] for role in ROLES}
         workers, tasks = (len(set(columns[role])) for role in ("worker", "task"))
-        about = f"{self.where} ({len(answers):,} answers of {workers:,} workers to {tasks:,} tasks)"
+        about = f"{self.where} ({len(answers):,} answers by {workers:,} workers to {tasks:,} tasks)"
         columns |= spread([each.more for each in answers], about)
         if gold:
             known = match_truths((each.task, each.label) for each in gold)
@@ -356,7 +356,7 @@ class Export:
         )
 
     def _split(self, question: str) -> tuple[list[Answer], list[Answer]]:
-        """Return the answers to a question, and those that say that nothing is there; count empty ones."""
+        """Return the answers to a question and the empty lists of regions; count empty answers to other questions."""
         filled = [each for each in self.answers[question] if not each.is_empty]
         empty = [each for each in self.answers[question] if each.is_empty]
         if filled[0].kind != AREAS:
@@ -371,19 +371,19 @@ class Export:
         return filled, empty
 
     def _list_messages(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
-        """Yield the messages about what was read."""
+        """Yield the messages about the export."""
         yield from self.remarks
         if (most := max(filter(None, columns.get("sample", ())), default=1)) > 1:
-            yield f"The column 'sample' numbers the samples of an item, of which there are up to {most:,}."
+            yield f"The column 'sample' numbers the samples of an item, up to {most:,}."
         if not self.files.golden and any(known is not None for known in columns.get("gold", ())):
-            yield "Gold labels are in the column gold; they count only with gold='export'."
+            yield "The column 'gold' contains gold labels, which are used only with gold='export'."
         if self.left_out:
-            yield f"Left out: {self._counted()}."
+            yield f"Excluded: {self._counted()}."
         if others := ", ".join(sorted(self._kinds().keys() - {question})):
-            yield f"Read: the answers to {question!r}. The file also has answers to {others}."
+            yield f"Read: the answers to {question!r}. The file also contains answers to {others}."
 
     def _kinds(self) -> dict[str, str]:
-        """Return the kind of labels of each question that has answers."""
+        """Return the kind of labels of each question with answers."""
         kinds = dict.fromkeys(self.refused, "mixed")
         for question, answers in self.answers.items():
             first = next((each for each in answers if not each.is_empty), None)
@@ -392,16 +392,16 @@ class Export:
         return kinds
 
     def _choose(self) -> str:
-        """Return the name of the question to read, or ask which."""
+        """Return the question to read, or raise an error that lists the questions."""
         tag, kinds = self.files.question, self._kinds()
         if not kinds:
-            raise InputError(f"{self.where}, holds no answers{f': {self._counted()}' if self.left_out else ''}.")
+            raise InputError(f"{self.where}, contains no answers{f': {self._counted()}' if self.left_out else ''}.")
         if tag is None and len(kinds) == 1:
             return next(iter(kinds))
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
         if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Leave the question out.")
+            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Omit the question.")
         counts = {name: sum(not (a.is_empty or a.is_gold) for a in self.answers.get(name, ())) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]
@@ -411,7 +411,7 @@ class Export:
             raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
         best = sorted(names, key=lambda name: kinds[name] in REGIONS)
         raise InputError(
-            f"{self.where}, has {len(names)} questions: {has}. Which is it?",
+            f"{self.where}, has {len(names)} questions: {has}. Choose one.",
             proposals=[Proposal({"question": name}) for name in best],
         )
 
@@ -420,7 +420,7 @@ class Export:
 
 
 def _unify(answers: list[Answer], gold: list[Answer]) -> None:
-    """Convert choices into classes or sets, and ids into one type."""
+    """Convert choices into classes or sets, and ids to a common type."""
     both = [*answers, *gold]
     chosen = [each.label for each in both if isinstance(each.label, tuple)]
     single = all(len(set(label)) == 1 for label in chosen)
@@ -429,7 +429,7 @@ def _unify(answers: list[Answer], gold: list[Answer]) -> None:
         if isinstance(each.label, tuple):
             first = each.label[0] if single else None
             each.label = frozenset(map(str, each.label)) if not single else str(first) if as_text else first
-    for role, those in (("worker", answers), ("task", both)):  # of mixed types are a model among the numbers of people
+    for role, those in (("worker", answers), ("task", both)):  # types are mixed for a model among numbered people
         if len({type(getattr(each, role)) for each in those}) > 1:
             for each in those:
                 setattr(each, role, str(getattr(each, role)))
@@ -440,7 +440,7 @@ def place_files(
 ) -> dict[Path, tuple[str, str]]:
     """Return worker and document of each file: the worker is its name if all names differ, and else its folder.
 
-    With ``by_name`` it is the name if any differ. A folder is the first that is not everybody's.
+    With ``by_name`` it is the name if any names differ. The folder is the first level that is not common to all.
 
     >>> from pathlib import Path
     >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]

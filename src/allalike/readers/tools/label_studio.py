@@ -1,6 +1,6 @@
 """Label Studio: tasks with the annotations of several people, and with predictions of models.
 
-Each annotation is a list of results; a result belongs to a control of the labelling interface (``from_name``). Each
+Each annotation is a list of results. A result belongs to a control of the labelling interface (``from_name``), and each
 control is a question.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _CHOICES = {"choices": "choices", "taxonomy": "taxonomy", "pairwise": "selected"}
 _VALUES = {"rating": "rating", "number": "number", "datetime": "datetime", "textarea": "text", "ranker": "ranker"}
-_ANSWERS = {**_CHOICES, **_VALUES}  # these are about a task, and not about a region of it
+_ANSWERS = {**_CHOICES, **_VALUES}  # about a whole task, not about a region
 _NO_REGIONS = {*_ANSWERS, "relation"}
 _DRAWN = {"masks", "polygons"}
 _GEOMETRY = {
@@ -61,8 +61,8 @@ def label_studio(export: Export) -> Iterator[Answer]:
     """Read annotations and predictions of tasks (JSON).
 
     Record: ``[{"id": 7, "annotations": [{"completed_by": 1, "result": [{"from_name": "q", "value": ...}]}]}]``.
-    Choices are classes or sets; labels are spans, boxes, points, or areas (polygons and brushes). Skipped annotations,
-    drafts, and answers about single regions are left out.
+    Choices are classes or sets. Regions are spans, boxes, points, or areas (polygons and brushes). Skipped annotations,
+    drafts, and answers about single regions are excluded.
     """
     kinds: dict[str, set[str]] = {}
     models: Counter[Any] = Counter()
@@ -93,16 +93,16 @@ def label_studio(export: Export) -> Iterator[Answer]:
                     yield Answer(worker, name, label, control, kind, is_gold=is_gold)
     if predicted := models.total():
         further = sum(count > 0 for count in models.values())
-        export.remarks.append(f"{predicted:,} predictions count as answers of {further:,} further workers, the models.")
+        export.remarks.append(f"{predicted:,} predictions count as answers by {further:,} further workers, the models.")
     if nameless:
-        export.remarks.append(f"{nameless:,} annotations do not name their worker: each counts as one of its own.")
+        export.remarks.append(f"{nameless:,} annotations have no worker: each counts as a worker of its own.")
     if known:
-        counted = "are gold labels" if export.files.golden else "count like the others, unless gold='export' is given"
+        counted = "are gold labels" if export.files.golden else "count as answers unless gold='export' is given"
         export.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
 
 
 def _refuse_short_forms(export: Export) -> None:
-    """Refuse exports with a row for each annotation, and propose to read them as plain tables."""
+    """Refuse exports with one row per annotation, and propose to read them as plain tables."""
     for path in export.paths:
         peek = Peek(path)
         names = peek.names or next((list(record) for record in peek.records if _is_row(record)), [])
@@ -110,8 +110,8 @@ def _refuse_short_forms(export: Export) -> None:
             roles = {"worker": "annotator", "task": "id"}
             labels = [name for name in names[names.index("id") + 1 :] if name not in _ABOUT] or ["label"]
             raise InputError(
-                f"{path} has one row for each annotation. Export it from Label Studio as JSON, or read it as a plain"
-                " table if its labels are neither regions nor sets.",
+                f"{path} has one row per annotation. Export it from Label Studio as JSON, or read it as a plain table"
+                " if its labels are neither regions nor sets.",
                 proposals=[Proposal({"tool": "plain", "columns": {**roles, "label": label}}) for label in labels],
             )
 
@@ -121,16 +121,16 @@ def _list_texts(task: dict[str, Any]) -> list[str]:
 
 
 def _name_task(task: dict[str, Any]) -> Any:
-    """Return the id of a task, or what is shown in it where it has none, because it is yet to be imported."""
+    """Return the id of a task, or its only text if it has no id because it was not yet imported."""
     number = get(task, "id", "inner_id")
     texts = _list_texts(task) if number is None else []
     return texts[0] if len(texts) == 1 else number
 
 
 def _show(export: Export, name: Any, task: dict[str, Any]) -> None:
-    """Note a task with its results, which also contain the sizes of pictures."""
+    """Record the content of a task with its results, which also contain the sizes of pictures."""
     texts = _list_texts(task)
-    shown = texts[0] if len(texts) == 1 else None  # which may be the name of a picture
+    shown = texts[0] if len(texts) == 1 else None  # may be the name of a picture
     sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
     results = [item for sheet in sheets for item in get_list(sheet, "result")]
     sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
@@ -139,7 +139,7 @@ def _show(export: Export, name: Any, task: dict[str, Any]) -> None:
 
 
 def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield a task's annotations and predictions, and whether each is a prediction; count the rest."""
+    """Yield a task's annotations and predictions, and whether each is a prediction; count excluded ones."""
     if isinstance(drafts := task.get("drafts"), list):
         export.leave_out("drafts", len(drafts))
     for annotation in get_list(task, "annotations", "completions"):
@@ -153,7 +153,7 @@ def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[di
 
 
 def _find_worker(annotation: dict[str, Any], *, is_model: bool) -> tuple[Any, bool]:
-    """Return who made an annotation, and whether that is known."""
+    """Return the worker of an annotation, and whether the export names them."""
     if is_model:
         return annotation.get("model_version") or "prediction", True
     by = annotation.get("completed_by")
@@ -166,7 +166,7 @@ def _find_worker(annotation: dict[str, Any], *, is_model: bool) -> tuple[Any, bo
 
 
 def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, Items]:
-    """Sort results by control; leave out what belongs to a region or to a relation of regions."""
+    """Group results by control, without answers about single regions and relations between regions."""
     results = [(_find_kind(item), item) for item in get_list(annotation, "result")]
     regions = {str(item["id"]) for kind, item in results if kind not in _NO_REGIONS and item.get("id") is not None}
     controls: dict[str, Items] = {}
@@ -181,7 +181,7 @@ def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, It
 
 
 def _find_kind(item: Any) -> str:
-    """Return the kind of label of a result, by its type or its fields.
+    """Return the kind of a result's label, by its type or its fields.
 
     >>> _find_kind({"type": "choices", "value": {"choices": ["sad"]}}), _find_kind({"value": {"x": 1, "y": 2}})
     ('choices', 'points')
@@ -197,7 +197,7 @@ def _find_kind(item: Any) -> str:
 
 
 def _read_label(items: Items) -> tuple[Any, str]:
-    """Return the label of one annotation by a control, and its kind."""
+    """Return the label of an annotation for one control, and its kind."""
     kinds = {kind for kind, _ in items}
     kind = kinds.pop() if len(kinds) == 1 else "unknown regions"
     if kind in _CHOICES:
@@ -234,13 +234,13 @@ def _read_value(kind: str, values: list[Any]) -> Any:
 
 
 def _find_class(value: dict[str, Any]) -> str | None:
-    """Return the class of a region; several are one of their own."""
+    """Return the class of a region; several classes are joined into one."""
     classes = value.get(next((key for key in value if key.endswith("labels")), "labels"))
     return classes if isinstance(classes, str) else " + ".join(sorted(map(str, get_list(classes)))) or None
 
 
 def _read_region(kind: str, item: dict[str, Any]) -> Any:
-    """Return a region: a span as [start, end, class], everything else as an object with its class."""
+    """Return a region: a span as [start, end, class], others as an object with its class."""
     value = item["value"]
     if kind == "spans":
         return _read_span(item, value)
@@ -252,26 +252,26 @@ def _read_region(kind: str, item: dict[str, Any]) -> Any:
     elif kind == "points":
         region = {key: get_number(value, key) for key in ("x", "y")}
     else:
-        return dict(value)  # of an unknown kind, as it came
+        return dict(value)  # of an unknown kind, unchanged
     if value.get("rotation"):
         region["rotation"] = get_number(value, "rotation")
     return mark(_find_class(value), **region)
 
 
 def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
-    """Return begin and end in the text, or in seconds; in a page, counted over the whole of its text."""
+    """Return start, end and class of a span, in seconds or characters; in HTML pages, of their whole text."""
     offsets = value.get("globalOffsets") or value
     start, end = offsets.get("start"), offsets.get("end")
     if isinstance(start, str) and item.get("type") != "timeserieslabels":
         raise UnexpectedValueError(
             f"the region {item.get('id')!r} of {item.get('from_name')!r} has no offsets in the whole text"
-            " (globalOffsets). Export it anew with a newer Label Studio"
+            " (globalOffsets). Export it again with a newer version of Label Studio"
         )
     return [start, end, _find_class(value)]
 
 
 def _draw(export: Export, control: str, worker: Any, task: Any, items: Items) -> None:
-    """Draw everything that an annotation outlined or painted with a control."""
+    """Draw the outlines and painted areas of an annotation by one control."""
     for kind, item in items:
         value = item["value"]
         if item.get("original_width") is None:
@@ -289,10 +289,10 @@ def _draw(export: Export, control: str, worker: Any, task: Any, items: Items) ->
 def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.bool_]:
     """Return the mask of a brush in a picture of this size.
 
-    What was painted is a stream of bits. It begins with the number of words (32 bits), the size of a word less one (5
-    bits) and four sizes of runs less one (4 bits each). Runs follow: a bit that says whether one word is repeated, two
-    bits that choose a size, the number of words less one in so many bits, and the word or the words. Words are the
-    bytes of a picture with four channels, of which the last says where the brush was.
+    The mask is a stream of bits. It begins with the number of words (32 bits), the size of a word minus one (5 bits),
+    and four sizes of run lengths minus one (4 bits each). A run is a bit that is set if one word is repeated, two bits
+    that choose a size, the number of words minus one with that size, and the word or words. Words are the bytes of a
+    picture with four channels, the last of which is the mask.
 
     >>> _read_brush([0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128], 1, 2)
     array([[False,  True]])
@@ -305,13 +305,13 @@ def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.boo
         nonlocal place
         start, place = place, place + size
         if place > 8 * len(packed):
-            raise UnexpectedValueError("'rle' is no mask of Label Studio: it is cut off")
+            raise UnexpectedValueError("'rle' is not a mask of Label Studio: it is truncated")
         some = int.from_bytes(packed[start // 8 : (place + 7) // 8], "big")
         return some >> (-place % 8) & ((1 << size) - 1)
 
     expected, number, size = width * height * _CHANNELS, take(32), take(5) + 1
     if number != expected or size > 8:
-        raise UnexpectedValueError(f"'rle' has {number:,} words of {size} bits, where {expected:,} bytes are due")
+        raise UnexpectedValueError(f"'rle' has {number:,} words of {size} bits, where {expected:,} bytes should be")
     runs = [take(4) + 1 for _ in range(4)]
     words = np.zeros(number, np.uint8)
     at = 0
@@ -319,7 +319,7 @@ def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.boo
         repeated = take(1)
         end = at + 1 + take(runs[take(2)])
         if end > number:
-            raise UnexpectedValueError("'rle' has more words than it says")
+            raise UnexpectedValueError("'rle' has more words than its header specifies")
         words[at:end] = take(size) if repeated else [take(size) for _ in range(end - at)]
         at = end
     return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)

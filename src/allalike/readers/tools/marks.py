@@ -1,4 +1,4 @@
-"""Marks in pictures and texts: COCO and CVAT, with outlined and painted areas as masks; brat and CoNLL's columns."""
+"""Marks in pictures and texts: COCO and CVAT, with outlined and painted areas as masks; brat and CoNLL."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHAPES = {"box": "boxes", "ellipse": "ellipses", "polyline": "polylines", "poin
 
 
 class _Document(NamedTuple):
-    """A file of COCO: images and categories by their ids, and marks."""
+    """A COCO file: images and categories by id, and marks."""
 
     path: Path
     images: dict[Any, dict[str, Any]]
@@ -69,7 +69,7 @@ class _Document(NamedTuple):
         return cls(path, images, kinds, marks)
 
     def read_mark(self, found: dict[str, Any], key: str) -> list[Any]:
-        """Return the content of a field of a mark, with its class; areas as pairs of class and outline or mask."""
+        """Return the values of a field of a mark, with its class; areas are pairs of class and outline or mask."""
         if not _has(found, key):
             return []
         if key == "caption":
@@ -100,7 +100,7 @@ def _has(found: dict[str, Any], key: str) -> bool:
 
 
 def _is_coco(peek: Peek) -> bool:
-    """Return whether a file has pictures and annotations of them, or a list of detections."""
+    """Return whether a file contains pictures and annotations, or a list of detections."""
     if not isinstance(peek.document, dict):
         results = ("image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records)
         return bool(peek.records) and all(results)
@@ -109,11 +109,11 @@ def _is_coco(peek: Peek) -> bool:
 
 @record_tool("coco", "COCO", _is_coco, shows=True)
 def coco(export: Export) -> Iterator[Answer]:
-    """Read boxes, outlines or key points in pictures, one file for each annotator (JSON).
+    """Read boxes, outlines or key points in pictures, one file per annotator (JSON).
 
     File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``, or a
-    list of results, which has the annotations alone. The worker is the file's name, or an ``annotator`` of the marks;
-    the question names another field than the boxes. Each picture in a file was seen by its owner.
+    list of results, which contains only annotations. The worker is the file name, or the ``annotator`` of the marks.
+    The question can be another field than ``bbox``. The annotator of a file saw all of its pictures.
     """
     pages = [_Document.read(export, path) for path in export.paths]
     marks = [found for page in pages for found in page.marks]
@@ -128,7 +128,7 @@ def coco(export: Export) -> Iterator[Answer]:
         for found in export.each(page.marks, page.path, "annotation"):
             worker, image = export.owner if by_file else get(found, *_WORKER), found["image_id"]
             if image not in page.images:
-                raise UnexpectedValueError(f"'image_id' is {image!r}, which is the id of no image")
+                raise UnexpectedValueError(f"'image_id' is {image!r}, which is not the id of an image")
             labels.setdefault((worker, image), []).extend(page.read_mark(found, key))
         for (worker, image), label in labels.items():
             picture = get(page.images[image], "file_name", "id")
@@ -142,16 +142,16 @@ def coco(export: Export) -> Iterator[Answer]:
 
 
 def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
-    """Return which field of marks to read: the first that is there, or that of the question."""
+    """Return the field of marks to read: the first that exists, or the question."""
     tag = export.files.question
     keys = [key for key in _FIELDS if any(_has(found, key) for found in marks)]
     if not keys:
-        raise InputError(f"{export.where}, holds no marks with one of the fields {', '.join(_FIELDS)}.")
+        raise InputError(f"{export.where}, contains no marks with one of the fields {', '.join(_FIELDS)}.")
     if tag is not None and tag not in keys:
         proposals = [Proposal({"question": key}) for key in keys]
-        raise InputError(f"{export.where}, has no {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
+        raise InputError(f"{export.where}, has no question {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
-        export.remarks.append(f"Read: {keys[0]!r} of each mark. There are also {', '.join(keys[1:])} (question).")
+        export.remarks.append(f"Read: {keys[0]!r} of each mark. Other questions: {', '.join(keys[1:])}.")
     return tag or keys[0]
 
 
@@ -159,15 +159,15 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
 
 
 def parse_annotations(path: Path) -> Element:
-    """Read a file of annotations as XML, without entities."""
-    from xml.etree import ElementTree  # nosec B405 # without entities, see below
+    """Parse a file of annotations as XML, without entities."""
+    from xml.etree import ElementTree  # nosec B405 # entities are refused below
 
     data = read_bytes(path)
     check_prolog(path, io.BytesIO(data), "CVAT")
     try:
         return ElementTree.fromstring(data)  # nosec B314 # entities were refused
     except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise InputError(f"{path} cannot be read as XML: {error}.") from error
+        raise InputError(f"{path} cannot be read as XML: {error}. Check that it is complete.") from error
 
 
 def _is_cvat(peek: Peek) -> bool:
@@ -178,11 +178,11 @@ def _is_cvat(peek: Peek) -> bool:
 
 @record_tool("cvat", "CVAT", _is_cvat, shows=True)
 def cvat(export: Export) -> Iterator[Answer]:
-    """Read tags, boxes, outlines or points in pictures and videos, one file for each annotator (XML).
+    """Read tags, boxes, outlines or points in pictures and videos, one file per annotator (XML).
 
     Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``. Questions are
     ``tags``, their attributes, ``boxes``, ``areas`` (polygons and masks), ``polylines``, ``points`` and ``ellipses``.
-    Shapes in the tracks of a video are marks of its frames. A frame that one annotator marked was seen by all.
+    Shapes in the tracks of a video are marks in its frames. All annotators saw a frame that one of them marked.
     """
     export.refuse_one_file("the marks of one annotator")
     pages = [_Page(export, path) for path in export.paths]
@@ -197,7 +197,7 @@ def cvat(export: Export) -> Iterator[Answer]:
 
 
 class _Page:
-    """A file of CVAT: marks by picture, or frame of a video, and by question; areas are drawn."""
+    """A CVAT file: marks by picture or video frame, and by question; areas are drawn into the export."""
 
     def __init__(self, export: Export, path: Path) -> None:
         self.export, self.worker = export, export.places[path][0]
@@ -235,7 +235,7 @@ class _Page:
 
 
 def _read_size(get_side: Callable[[str], str | None]) -> Size:
-    """Return height and width, if both are there."""
+    """Return height and width, or None if one of them is missing."""
     height, width = get_side("height"), get_side("width")
     return (_parse(height), _parse(width)) if height and width else None
 
@@ -260,13 +260,13 @@ def _read_points(shape: Element) -> list[list[float]]:
 
 
 def _read_mask(shape: Element, size: Size) -> Mask:
-    """Read run lengths in a box of the picture, row after row."""
+    """Decode the run lengths of a mask, by row, in a box of the picture."""
     left, top, width, height = map(int, _read_numbers(shape, "left", "top", "width", "height"))
     try:
         runs = list(map(int, shape.get("rle", "").split(",")))
     except ValueError:
         raise UnexpectedValueError(f"'mask.rle' is {shape.get('rle')!r}, where run lengths should be") from None
-    painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # whose own go column after column
+    painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # it decodes by column
     rows, columns = map(int, size or (0, 0))
     around = ((top, rows - top - height), (left, columns - left - width))
     if min(map(min, around)) < 0:
@@ -283,7 +283,7 @@ def _read_numbers(shape: Element, *names: str) -> list[float]:
 def _parse(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise UnexpectedValueError(f"{text!r} stands where a number should be")
+        raise UnexpectedValueError(f"{text!r} is not a finite number")
     return number
 
 
@@ -308,21 +308,21 @@ def _is_brat(peek: Peek) -> bool:
 
 @record_tool("brat", "brat", _is_brat, shows=True)
 def brat(export: Export) -> Iterator[Answer]:
-    """Read spans in documents, a folder of .ann files for each annotator.
+    """Read spans in documents, one folder of .ann files per annotator.
 
-    Lines are such as ``T1<tab>PERSON 0 3<tab>Eve``; a span with gaps is one for each of its parts. Relations, events,
-    attributes and notes are left out.
+    Example line: ``T1<tab>PERSON 0 3<tab>Eve``. A discontinuous span becomes one span per part. Relations, events,
+    attributes and notes are excluded.
     """
     listed: list[Path] = []
     for path in export.paths:
         listed += sorted(path.rglob("*.ann")) if path.is_dir() else [path] if path.suffix.lower() != ".txt" else []
     if not listed:
-        raise InputError(f"{export.where}, holds no files of annotations (.ann).")
+        raise InputError(f"{export.where}, contains no annotation files (.ann).")
     places = place_files(listed, by_name=export.by_file, by_folder=not export.by_file)
     if not export.by_file and len({worker for worker, _ in places.values()}) == 1:
         raise InputError(
-            f"{export.where}, holds {len(listed):,} documents of one annotator. Give one folder for each annotator,"
-            " with files of the same names.",
+            f"{export.where}, contains {len(listed):,} documents of one annotator. Give one folder per annotator, with"
+            " files of the same names.",
             proposals=[Proposal({"worker_from": "filename"})] if len(listed) > 1 else [],
         )
     for path, (worker, name) in places.items():
@@ -342,17 +342,17 @@ def _read_spans(export: Export, path: Path) -> list[Any]:
         elif line[:1] in _OTHER:
             export.leave_out(_OTHER[line[0]])
         elif line.strip():
-            raise InputError(f"{path}: line {number} is no annotation of brat: {line[:60]!r}.")
+            raise InputError(f"{path}: line {number} is not a brat annotation: {line[:60]!r}. Correct or remove it.")
     return spans
 
 
 # CoNLL.
 
 _TAG = re.compile(r"O|[BIESLUM]-\S+")
-_NONE = ("?", "_", "-")  # these stand where a column has no tag
+_NONE = ("?", "_", "-")  # marks of a missing tag
 _ENDINGS = (".conll", ".conll03", ".conll2003", ".bio", ".iob", ".iob2", ".bioes", ".bilou")
 _DOCUMENT = "-DOCSTART-"
-_LOOK = 2000  # this many lines are looked at
+_LOOK = 2000  # lines that are inspected
 
 
 def _is_tag(cell: str) -> bool:
@@ -360,7 +360,7 @@ def _is_tag(cell: str) -> bool:
 
 
 def _is_conll(peek: Peek) -> bool:
-    """Return whether lines end in tags, with an empty line between sentences."""
+    """Return whether lines end with tags, and empty lines separate sentences."""
     if peek.ending not in ("", ".txt", ".tsv", *_ENDINGS) or not peek.start:
         return False
     lines = peek.start.splitlines()[:_LOOK]
@@ -368,13 +368,13 @@ def _is_conll(peek: Peek) -> bool:
     tagged = [len(row) > 1 and _is_tag(row[-1]) for row in rows]
     marked = any("-" in row[-1][1:] for row, known in zip(rows, tagged, strict=True) if known)
     divided = marked and any(not line.strip() for line in lines[1:-1])
-    known = tagged[1:] or tagged  # without a head
+    known = tagged[1:] or tagged  # without a header
     return sum(known) > 0.95 * len(known) > 0 and (divided or peek.ending in _ENDINGS)
 
 
 @dataclass(frozen=True)
 class _Tokens:
-    """The tokens of a file: the place of each (sentence and token) and its cells, and the names of columns."""
+    """The tokens of a file, each with its sentence and token number and its cells, and the names of columns."""
 
     path: Path
     rows: list[tuple[int, int, list[str]]]
@@ -395,11 +395,13 @@ class _Tokens:
                 continue
             width = width or len(cells)
             if len(cells) != width or width < 2:
-                raise InputError(f"{path}: line {number} has {len(cells)} columns, where {max(width, 2)} should be.")
+                raise InputError(
+                    f"{path}: line {number} has {len(cells)} columns instead of {max(width, 2)}. Correct the line."
+                )
             token += 1
             rows.append((sentence, token, cells))
         if not rows:
-            raise InputError(f"{path} holds no tokens.")
+            raise InputError(f"{path} contains no tokens. Give a file with one token per line.")
         (begin, _, head), *others = rows
         tagged = [column for column in range(1, width) if others and all(_is_tag(row[2][column]) for row in others)]
         if not tagged or any(_is_tag(head[column]) for column in tagged):
@@ -407,7 +409,7 @@ class _Tokens:
         return cls(path, [(place, token - (place == begin), cells) for place, token, cells in others], head)
 
     def find_annotators(self) -> list[int]:
-        """Return the columns of tags, if they share their classes: then each is an annotator's, and not a layer."""
+        """Return the columns of tags that share classes: then each is an annotator, not an annotation layer."""
         classes: dict[int, set[str]] = {}
         for column in range(1, len(self.names)):
             tags = {cells[column] for _, _, cells in self.rows}
@@ -418,7 +420,7 @@ class _Tokens:
         return list(classes) if used and len(classes) > 1 and shared == used else []
 
     def answers(self, export: Export, column: int, worker: str, prefix: str) -> Iterator[Answer]:
-        """Yield the tag of each token in a column, or those of each sentence if spans are asked for."""
+        """Yield the tag of each token in a column, or the tags of each sentence for the question 'spans'."""
         longest, most = (len(str(max(row[place] for row in self.rows))) for place in (0, 1))
         sentences: dict[str, list[str]] = {}
         for sentence, token, cells in self.rows:
@@ -438,10 +440,10 @@ class _Tokens:
 
 @record_tool("conll", "CoNLL columns", _is_conll)
 def conll(export: Export) -> Iterator[Answer]:
-    """Read a tag for each token (O, B-PER), with a column or a file for each annotator.
+    """Read a tag per token (O, B-PER), with one column or file per annotator.
 
-    Lines are such as ``Eve NNP B-PER``, with an empty line between sentences. The task is a token, such as 3.07 for the
-    seventh of the third sentence. With the question ``spans`` each sentence is a task, and its tags are spans.
+    Example line: ``Eve NNP B-PER``. Empty lines separate sentences. The task is a token, such as 3.07 for the seventh
+    of the third sentence. With the question ``spans`` each sentence is a task, and its tags are spans.
     """
     pages = [_Tokens.read(export, path) for path in export.paths]
     annotators = [page.find_annotators() for page in pages]
@@ -453,8 +455,8 @@ def conll(export: Export) -> Iterator[Answer]:
         return
     if len(pages) == 1:
         raise InputError(
-            f"{export.where}, holds {len(pages[0].rows):,} tokens with the tags of one annotator. Give one file for"
-            " each annotator, or one file with a column of tags for each."
+            f"{export.where}, contains {len(pages[0].rows):,} tokens with the tags of one annotator. Give one file per"
+            " annotator, or one file with a column of tags per annotator."
         )
     first: dict[str, _Tokens] = {}
     for page in pages:
@@ -471,4 +473,7 @@ def _check_tokens(first: _Tokens, page: _Tokens) -> None:
                 f" {first.path}. The files of all annotators must have the same tokens."
             )
     if len(first.rows) != len(page.rows):
-        raise InputError(f"{page.path} has {len(page.rows):,} tokens, but {first.path} has {len(first.rows):,}.")
+        raise InputError(
+            f"{page.path} has {len(page.rows):,} tokens, but {first.path} has {len(first.rows):,}. The files of all"
+            " annotators must have the same tokens."
+        )

@@ -1,4 +1,4 @@
-"""Tools that write tables: delimited text or spreadsheets, read once into columns that readers change."""
+"""The frame of tools that write tables: delimited text or spreadsheets, loaded into columns that readers modify."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 BLANKS = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "#N/A"})
 _ASIDE = re.compile(
     r"time|times|timestamp|duration|seconds|comments?|feedback|useragent|browser|submit|surveycode|ip"
-)  # what forms ask or note beside their questions
-_MANY_COLUMNS = 50  # short rows lack most of these, and take no room in a file
+)  # words in the names of columns that are not questions
+_MANY_COLUMNS = 50  # short rows of a small file can have many missing cells
 _RANKS = {"choices": 0, "free text": 1, "marks": 1}
-_MIN_ANSWERS = 4  # fewer answers do not show how often they recur
-_MAX_CHOICES = 30  # more different ones, and longer, are lines of text
+_MIN_ANSWERS = 4  # required to detect free text
+_MAX_CHOICES = 30  # more distinct ones are lines of text
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def sheet_tool(
     name: str, title: str, recognises: Callable[[Peek], bool]
 ) -> Callable[[Callable[[Sheet], Roles]], type[Tool]]:
-    r"""Make a tool of a function that changes the columns of an export and names its worker, task and questions.
+    r"""Make a tool from a function that modifies the columns of an export and returns worker, task and questions.
 
     >>> @sheet_tool("quiz", "Quiz", lambda peek: "player" in peek.names)
     ... def quiz(sheet):
@@ -50,7 +50,7 @@ def sheet_tool(
 
 
 class SheetTool(Tool):
-    """A tool whose reader changes the columns of an export."""
+    """A tool with a reader that modifies the columns of an export."""
 
     def open(self, paths: Sequence[Path], files: Files) -> Source:
         """Open exports as one table."""
@@ -59,16 +59,16 @@ class SheetTool(Tool):
 
 
 class Sheet:
-    """Columns that all files of an export have, which a tool changes before it builds one table.
+    """The common columns of an export's files, which a tool modifies before it builds one table.
 
-    ``inputs`` are columns of what was shown. ``truths`` are columns of gold labels, and ``details`` of further facts
-    about choices, both by question. Details are not listed among the columns.
+    ``inputs`` are the columns with the content of tasks. ``truths`` are columns of gold labels, and ``details`` columns
+    of facts about choices, both by question. Details are not listed among the columns.
     """
 
     def __init__(self, tables: Sequence[Source], files: Files) -> None:
         joined = join(tables)
         if not joined.text:
-            raise InputError(f"{joined.where} is no export of this tool: it is neither text with columns nor a sheet.")
+            raise InputError(f"{joined.where} is not an export of this tool: it is neither delimited text nor a sheet.")
         if len(joined.names) > _MANY_COLUMNS:
             (first,) = joined.load(joined.names[:1]).values()
             check_gaps(len(joined.names) * len(first), joined.where)
@@ -81,33 +81,33 @@ class Sheet:
         self.details: dict[str, str] = {}
 
     def cells(self, name: str) -> list[Any]:
-        """Return the values of a column; a missing text is empty."""
+        """Return the values of a column; missing texts are empty."""
         column = self.columns[name]
         if not isinstance(column, list):
             column = self.columns[name] = [cell or "" for cell in column.to_pylist()]
         return column
 
     def rows(self, names: Iterable[str]) -> list[tuple[Any, ...]]:
-        """Return the values of some columns in each row."""
+        """Return the rows of selected columns."""
         return list(zip(*map(self.cells, names), strict=True))
 
     def find(self, *wanted: str) -> str | None:
-        """Return the column that is called like this, in any case, or like the next of these."""
+        """Return the first column with one of these names, ignoring case, or None."""
         return find_name(self.columns, *wanted)
 
     def need(self, *wanted: str, remedy: str = "Export it again with all columns.") -> str:
-        """Return the column that is called like this, or raise an error that names a remedy."""
+        """Return the first column with one of these names, or raise an error with a remedy."""
         found = self.find(*wanted)
         if found is None:
             raise InputError(f"{self.where} has no column {wanted[0]}. {remedy}")
         return found
 
     def starting(self, start: str) -> list[str]:
-        """Return the columns whose names begin like this, in any case."""
+        """Return the columns whose names have this start, ignoring case."""
         return [name for name in self.columns if name.strip().casefold().startswith(start.casefold())]
 
     def place(self, row: int) -> str:
-        """Return the file of a row and its number there, for messages, while all rows are there."""
+        """Return the file of a row and its number there, for messages; valid until rows are removed."""
         for table in self.tables:
             size = len(table.load(table.names[:1])[table.names[0]])
             if row < size:
@@ -116,20 +116,20 @@ class Sheet:
         raise IndexError(row)
 
     def keep(self, rows: Sequence[bool]) -> None:
-        """Keep some of the rows."""
+        """Keep the selected rows."""
         for name, column in self.columns.items():
             is_list = isinstance(column, list)
             self.columns[name] = list(compress(column, rows)) if is_list else column.filter(pa.array(rows, pa.bool_()))
 
     def leave_out(self, name: str | None, values: Collection[str], why: str) -> None:
-        """Leave out the rows with one of these values, in any case, in a column, and remark how many there were."""
+        """Exclude the rows with one of these values in a column, ignoring case, and add a message with their number."""
         rows = [cell.strip().casefold() not in values for cell in self.cells(name)] if name else []
         if not all(rows):
-            self.remarks.append(f"{rows.count(False):,} of {len(rows):,} rows {why} and are left out.")
+            self.remarks.append(f"{rows.count(False):,} of {len(rows):,} rows {why} and are excluded.")
             self.keep(rows)
 
     def stack(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """Stack each group of columns into one, and repeat the other columns for each part."""
+        """Concatenate each group of columns into one, and repeat the other columns accordingly."""
         n_parts = len(next(iter(groups.values())))
         stacked = {}
         for name, parts in groups.items():
@@ -141,7 +141,7 @@ class Sheet:
         self.columns = {name: self.cells(name) * n_parts for name in self.columns if name not in gone} | stacked
 
     def join_units(self, worker: str, task: str, inputs: Sequence[str]) -> None:
-        """Give tasks with the same inputs the same id if no task has two workers but the same inputs have."""
+        """Give tasks with the same inputs the same id, if workers share inputs but no task ids."""
         ids, workers, units = self.cells(task), self.cells(worker), self.rows(inputs)
         if not inputs or _are_shared(ids, workers) or not _are_shared(units, workers):
             return
@@ -149,13 +149,13 @@ class Sheet:
         for unit, name in zip(units, ids, strict=True):
             first[unit] = min(first.get(unit, name), name)
         self.remarks.append(
-            f"Every {task} has one worker, so that rows with the same {', '.join(inputs)} are taken as one task:"
-            f" {len(first):,} instead of {len(set(ids)):,}."
+            f"Every {task} has one worker, so rows with the same {', '.join(inputs)} are read as one task:"
+            f" {len(first):,} tasks instead of {len(set(ids)):,}."
         )
         self.columns[task] = [first[unit] for unit in units]
 
     def name_tasks(self, inputs: Sequence[str]) -> str:
-        """Return the first input that distinguishes all tasks, or a new column of all of them together."""
+        """Return the first input that distinguishes all tasks, or a new column with all inputs."""
         together = self.rows(inputs)
         n_tasks = len(set(together))
         if alone := next((name for name in inputs if len(set(self.cells(name))) == n_tasks), None):
@@ -164,14 +164,14 @@ class Sheet:
         return ", ".join(inputs)
 
     def table(self, tool: Tool, worker: str, task: str, questions: Sequence[str]) -> Source:
-        """Build the table of a tool, with the labels of the best question, or of one of several that are as good.
+        """Build the table of a tool, with the labels of the best question, or with all questions if several are best.
 
-        Rows without a label are no answers to a question.
+        Rows without a label are missing answers.
         """
         label = self._choose(questions)
         truths = {name: column for name, column in self.truths.items() if column in self.columns}
         if filled := [column for column in truths.values() if not all(map(is_blank, self.cells(column)))]:
-            self.remarks.append(f"Gold labels are in {', '.join(filled)}; they count only with gold='export'.")
+            self.remarks.append(f"Gold labels are in {', '.join(filled)}, and are used only with gold='export'.")
         return build_table(
             tool,
             [name for name in self.columns if name not in self.details.values()],
@@ -187,7 +187,7 @@ class Sheet:
         )
 
     def _choose(self, names: Sequence[str]) -> str | tuple[str, ...]:
-        """Return the question that was asked for, or the best one, or all of several; remark on the others."""
+        """Return the chosen question, or the best one, or all if several are best; add a message about the others."""
         if not names:
             raise InputError(f"{self.where} has no column with answers. It has: {', '.join(self.columns)}.")
         asked = self.question
@@ -196,7 +196,7 @@ class Sheet:
             if len(best) > 1:
                 return (*best, *others)
             if left_out := [f"{name} ({reasons[name]})" for name in names if name not in best]:
-                self.remarks.append(f"No labels are taken from {', '.join(left_out)}.")
+                self.remarks.append(f"These columns are not read as labels: {', '.join(left_out)}.")
             return best[0]
         endings = (f".{asked}".casefold(), f":{asked}".casefold())
         found = [name for name in names if name == asked]
@@ -209,11 +209,10 @@ class Sheet:
         )
 
     def sort_questions(self, names: Sequence[str]) -> tuple[list[str], list[str], dict[str, str]]:
-        """Return the best questions, those that come after them, and why other columns are not the best.
+        """Return the best questions, the other questions by rank, and the reasons why columns are not the best.
 
-        A question without two different answers is none where there are others, and neither is one that repeats an
-        input or another question. The best have choices; free text and marks come next, and last what forms ask or
-        note beside their questions.
+        Columns with a single answer, and copies of an input or another question, are excluded if others remain. Choices
+        rank first, then free text and marks, and then metadata of forms such as times.
         """
         seen = {tuple(self.cells(name)): name for name in self.inputs if name in self.columns}
         kinds: dict[str, str] = {}
@@ -235,7 +234,7 @@ class Sheet:
 
 
 def _describe(name: str, answers: Sequence[Any]) -> str:
-    """Return what the answers to a question are."""
+    """Return the kind of answers to a question."""
     words = re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).casefold())
     if aside := list(filter(_ASIDE.fullmatch, words)):
         return aside[-1]
@@ -247,19 +246,19 @@ def _describe(name: str, answers: Sequence[Any]) -> str:
 
 
 def _are_shared(tasks: Iterable[Any], workers: Iterable[str]) -> bool:
-    """Return whether a task has two workers."""
+    """Return whether any task has two workers."""
     first: dict[Any, str] = {}
     return any(first.setdefault(task, worker) != worker for task, worker in zip(tasks, workers, strict=True))
 
 
 def find_name(names: Iterable[str], *wanted: str) -> str | None:
-    """Return the column that is called like this, in any case, or like the next of these."""
+    """Return the first column with one of these names, ignoring case, or None."""
     plain = {name.strip().casefold(): name for name in names}
     return next((plain[name.casefold()] for name in wanted if name.casefold() in plain), None)
 
 
 def as_column(values: Any) -> Any:
-    """Return strings as a column of text, in which None is an empty field, and other labels as they are."""
+    """Return strings as a text column, in which None is an empty field, and other labels unchanged."""
     if not isinstance(values, list) or not {*map(type, values)} <= {str, type(None)}:
         return values
     return pa.chunked_array([pa.array([value or "" for value in values], pa.string())])
@@ -280,9 +279,9 @@ def is_number(text: str) -> bool:
 
 
 def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
-    r"""Return cells as sets if some of them have several choices, or None if none has.
+    r"""Return cells as sets if any of them has several choices, or else None.
 
-    Choices stand on lines of their own, or between other separators, or in square brackets.
+    Choices are separated by line breaks or another separator, or are in square brackets.
 
     >>> as_sets(["cat\ndog", "cat", ""]) == [{"cat", "dog"}, {"cat"}, None]
     True
@@ -303,7 +302,7 @@ def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str]
 
 
 def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the options that are ticked in each row: whose cells are neither blank nor false."""
+    """Return the ticked options of each row, with cells that are neither blank nor false."""
     rows = []
     for row in zip(*options.values(), strict=True):
         ticks = [not is_blank(cell) and cell.strip().casefold() not in ("false", "off") for cell in row]
@@ -312,7 +311,7 @@ def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def as_answers(values: Sequence[Any]) -> list[Any]:
-    """Return answers as strings, or all as sets if one has several parts, or as lists of marks if one has marks.
+    """Return answers as strings, or all as sets if one has several choices, or as lists of marks if one has marks.
 
     >>> as_answers([["a"], "b", None, []]), as_answers(["a", ["b", "c"]]) == [{"a"}, {"b", "c"}]
     (['a', 'b', None, None], True)

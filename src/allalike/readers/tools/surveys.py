@@ -1,7 +1,7 @@
 """Surveys: Qualtrics, Google Forms, LimeSurvey and SurveyMonkey.
 
-Exports have a row for each person and a column for each question, beside columns that are no questions. Patterns of
-names and answers are in ``surveys.json``.
+Exports have one row per person and one column per question, besides metadata. Patterns of names and answers are in
+``surveys.json``.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _NOTHING, _YES = (frozenset(_WORDS[name].split("|")) for name in ("nothing to sa
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(\D.*)?")
 _WRITTEN = "free text or dates"
 _SECONDS = frozenset({"durationinseconds", "interviewtime", "totaltime", "duration"})
-_MIN_NEW = 0.8  # this share of addresses must be new, for some people answer twice
+_MIN_NEW = 0.8  # minimum share of unique addresses, because people may answer twice
 
-_MIN_TEXTS, _TEXT_WORDS, _LONG_WORDS = 4, 3, 8  # of texts: how many show whether they recur, and their average words
+_MIN_TEXTS, _TEXT_WORDS, _LONG_WORDS = 4, 3, 8  # minimum number of texts, and average words of texts and long texts
 _VERB = re.compile(
     r"\b(?:select|choose|pick|click(?: on)?|mark|tick|check|answer(?: with)?|respond(?: with)?)\b", re.IGNORECASE
 )
 _LEADING = re.compile(r"^[\s:,]*(?:the |only )*(?:(?:option|answer|response|box|number|word)\b[\s:,]*)?", re.IGNORECASE)
-_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that are no part of an answer
+_GOES_ON = ("to", "for", "in", "below", "here", "as", "so", "and")  # words that may follow an answer
 _CHECK = re.compile(
     r"attention|\bread (this|the|carefully)|paying|to show|please|this (question|item)|bot\b", re.IGNORECASE
 )
@@ -60,26 +60,26 @@ _UNTICKED = "no"
 _MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
 _ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
 _MAX_SHOWN = 3  # answers in the name of a block
-_LEAST_CHANCE, _MIN_ROWS, _MAX_STRAIGHT = 0.01, 3, 0.1  # of equal answers; of a matrix; of all people
-_FAST, _MIN_PEOPLE = 1 / 3, 10  # of fewer people the median time does not show who is fast
+_LEAST_CHANCE, _MIN_ROWS, _MAX_STRAIGHT = 0.01, 3, 0.1  # of equal answers; of a matrix; share of people
+_FAST, _MIN_PEOPLE = 1 / 3, 10  # share of the median time, and people required to estimate it
 
 
 def _plain(name: str) -> str:
-    """Return a name with letters and digits only, in small letters."""
+    """Return the letters and digits of a name in lower case."""
     return re.sub(r"[\W_]", "", name.casefold())
 
 
 def _code(name: str) -> str:
-    """Return the plain name of a column; of a code with a text behind it (``Q1. Is it red?``) that of the code."""
+    """Return the plain name of a column; for a code followed by a text (``Q1. Is it red?``), of the code."""
     return _plain(name.partition(". ")[0])
 
 
 @dataclass
 class Form:
-    """Responses to a survey: a name for each column, and a row for each person.
+    """Responses to a survey: the names of columns, and one row per person.
 
-    ``texts`` are the questions, where names are codes; ``aside`` are columns that belong to no question, and ``checks``
-    the right answers to attention checks.
+    ``texts`` are the question texts if names are codes. ``aside`` are columns of metadata, and ``checks`` the correct
+    answers to attention checks.
     """
 
     where: str
@@ -92,16 +92,16 @@ class Form:
     checks: dict[str, str] = field(default_factory=dict)
 
     def cells(self, name: str) -> list[str]:
-        """Return the cells of a column; those that a row does not reach are empty, as is a column of another form."""
+        """Return the cells of a column; cells beyond the end of a row, and of an unknown column, are empty."""
         place = self.names.index(name) if name in self.names else len(self.names)
         return [row[place] if place < len(row) else "" for row in self.rows]
 
 
 class SurveyTool(Tool):
-    """A tool whose exports have a row for each person; its reader prepares the form.
+    """A tool with one row per person in its exports; its reader prepares the form.
 
-    ``heads`` are plain names of columns, of which files have one of these sets; ``ids`` those with the id of a
-    response; ``known`` those that each response has. Names that match ``written`` are no questions either.
+    ``heads`` are sets of plain column names, one of which every file contains. ``ids`` are columns with the id of a
+    response, and ``known`` and ``written`` match names of other columns of metadata.
     """
 
     heads: ClassVar[list[set[str]]]
@@ -110,12 +110,12 @@ class SurveyTool(Tool):
     written: ClassVar[re.Pattern[str]]
 
     def recognises(self, peek: Peek) -> bool:
-        """Return whether a file has the columns of each response, in its first row or in the second."""
+        """Return whether the first or second row of a file contains the tool's columns."""
         rows = [set(map(_code, row)) for row in peek.rows[:2]]
         return any(head <= row for head in self.heads for row in rows)
 
     def open(self, paths: Sequence[Path], files: Files) -> Source:
-        """Open exports as one table: answers of people to questions, and columns that are no questions beside them."""
+        """Open exports as one table: the answers of people to questions, with columns of metadata."""
         form = _read_form(paths, files, self.reader)
         worker = next((name for name in form.names if _code(name) in self.ids), None)
         worker = worker if self.ids else self.find_person(form)
@@ -123,16 +123,16 @@ class SurveyTool(Tool):
         return self.table(form, worker, _choose_questions(form, reasons, files))
 
     def table(self, form: Form, worker: str | None, questions: Sequence[str]) -> Source:
-        """Return a row for each answer: the columns about its person, and block, question and answer."""
+        """Return a table with one row per answer: the columns about the person, and block, question and answer."""
         answers = {name: form.cells(name) for name in questions}
         blocks, ticks = find_blocks(answers), fill_ticks(answers)
         careless = _find_careless(form, {name: cells for name, cells in answers.items() if name not in ticks})
         if ticks:
-            form.remarks.append(f"Options that were not ticked are {_UNTICKED!r}, of {_shorten(list(ticks))}.")
+            form.remarks.append(f"Options that were not ticked are {_UNTICKED!r} in {_shorten(list(ticks))}.")
         answers |= ticks
         given = [(name, row) for name in answers for row, cell in enumerate(answers[name]) if not is_blank(cell)]
         if not given:
-            raise InputError(f"{form.where} has no answer to any of {_shorten(list(answers))}.")
+            raise InputError(f"{form.where} has no answers to {_shorten(list(answers))}. Include other columns.")
         added = (_unused(name, form.names) for name in ("row", "question", "answer", "block", "careless"))
         number, task, label, block, look = added
         about = {name: form.cells(name) for name in form.names if name not in answers}
@@ -142,7 +142,7 @@ class SurveyTool(Tool):
         people = {about[worker][row]: why for row, why in careless.items()}
         if people:
             listed = [f"{name} ({'; '.join(why)})" for name, why in people.items()]
-            form.remarks.append(f"Look at the answers of {_shorten(listed, most=5, width=200)}.")
+            form.remarks.append(f"Check the answers of {_shorten(listed, most=5, width=200)}.")
 
         def load(name: str) -> Any:
             if name in about:
@@ -157,14 +157,14 @@ class SurveyTool(Tool):
         return build_table(self, names, load, form.where, roles, text=True, remarks=tuple(form.remarks), **facts)
 
     def is_known(self, name: str) -> bool:
-        """Return whether a column is about the person or the response, and not a question."""
+        """Return whether a column describes the person or the response."""
         return any(each.fullmatch(_code(name)) for each in (self.known, _ADDRESS)) or bool(self.written.fullmatch(name))
 
     def find_reason(self, form: Form, name: str) -> str | None:
-        """Return why a column is no question, in a word or none; an attention check is noted."""
+        """Return why a column is not a question, or None if it is; record the answer to an attention check."""
         texts = sorted({name, form.texts.get(name, name)})
         if name not in form.aside and any(map(_asks_who, texts)):
-            return "who people are"
+            return "personal data"
         if name in form.aside or self.is_known(name):
             return ""
         if any(map(_CONSENT.search, texts)):
@@ -173,12 +173,12 @@ class SurveyTool(Tool):
         right = next(filter(None, (find_instructed(text, sorted(set(filled))) for text in texts)), None)
         if right is not None:
             form.checks[name] = right
-            return "a check of attention"
+            return "an attention check"
         written = filled and (is_written(texts, filled) or all(map(_DATE.fullmatch, filled)))
         return _WRITTEN if written else None
 
     def find_person(self, form: Form) -> str | None:
-        """Return the column of addresses, which few give twice, or else of names, if all have one of their own."""
+        """Return the column of addresses with few repetitions, or else the column of unique names, or None."""
         addresses = [name for name in form.names if _ADDRESS.fullmatch(_plain(name))]
         names = [name for name in form.names if _plain(name).endswith("name") and _asks_who(name)]
         for name in (*addresses, *names):
@@ -189,7 +189,7 @@ class SurveyTool(Tool):
 
 
 def survey_tool(name: str, title: str, **more: Any) -> Callable[[Callable[[Form], None]], type[Tool]]:
-    """Make a tool of a function that prepares a form: it removes rows that are no answers, and names columns."""
+    """Make a tool from a function that prepares a form: it removes rows that are not answers, and names columns."""
     layout = _DATA["layouts"][name]
     more |= {each: re.compile("|".join(layout[each])) for each in ("known", "written")}
     more |= {"heads": [set(head.split()) for head in layout["heads"]], "ids": layout["ids"]}
@@ -197,7 +197,7 @@ def survey_tool(name: str, title: str, **more: Any) -> Callable[[Callable[[Form]
 
 
 def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], None]) -> Form:
-    """Read forms, and put them one below the other; a question that a form does not have is open."""
+    """Read and concatenate forms; questions that a form lacks are empty."""
     forms = []
     for path in paths:
         names, *rows = _read_rows(path, files)
@@ -205,7 +205,7 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
         prepare(form)
         form.names = count_up(name.strip() or f"column {n}" for n, name in enumerate(form.names, start=1))
         if not form.rows:
-            raise InputError(f"{path} has questions, but no answers.")
+            raise InputError(f"{path} has questions, but no answers. Export it again with its responses.")
         form.numbers = [f"{path.stem} {n}" if len(paths) > 1 else str(n) for n in range(1, len(form.rows) + 1)]
         forms.append(form)
     if len(forms) == 1:
@@ -223,7 +223,7 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
 
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
     if not path.is_file():
-        raise InputError(f"{path} is no file.")
+        raise InputError(f"{path} is not a file. Give the file of an export.")
     is_book = Peek(path).ending in BOOKS
     read = read_sheet if is_book else lambda path: list(filter(None, split_cells(read_text(path, files.encoding))))
     try:
@@ -237,7 +237,7 @@ def _read_rows(path: Path, files: Files) -> list[list[str]]:
 
 
 def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: Files) -> list[str]:
-    """Return the columns that are questions, by their names or because there is no reason against them."""
+    """Return the columns of questions: the included ones, or else those without a reason against them."""
     if files.include:
         questions = [name for name in form.names if _matches(name, files.include)]
     else:
@@ -248,11 +248,11 @@ def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: File
             if name not in questions:
                 groups.setdefault(reason or "", []).append(name)
         listed = [_shorten(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
-        form.remarks += [f"These columns are not taken as questions: {'; '.join(listed)}."] if listed else []
+        form.remarks += [f"These columns are not read as questions: {'; '.join(listed)}."] if listed else []
     questions = [name for name in questions if not _matches(name, files.exclude)]
     if not questions:
         like = f"like {', '.join(files.include)}" if files.include else "that is a question"
-        raise InputError(f"{form.where} has no column {like}. It has: {', '.join(form.names)}.")
+        raise InputError(f"{form.where} has no column {like}. It has: {', '.join(form.names)}. Include one of them.")
     return questions
 
 
@@ -265,21 +265,21 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _shorten(names: Sequence[str], most: int = 12, width: int = 40) -> str:
-    """List the first names, cut to a width, and the number of the others."""
+    """List the first names, truncated to a width, and the number of others."""
     listed = ", ".join(name if len(name) <= width else f"{name[: width - 3]}..." for name in names[:most])
     return listed + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-# Columns: which are questions, and which of them share a scale.
+# Detection of questions, and of questions with a common scale.
 
 
 def _asks_who(name: str) -> bool:
-    """Return whether a question asks who a person is, so that there is no common answer."""
+    """Return whether a question asks for personal data, so that there is no common answer."""
     return _PERSON.fullmatch(_plain(name)) is not None
 
 
 def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
-    """Return whether answers were written freely: they hardly recur, or the question asks for comments."""
+    """Return whether answers are free text: they rarely recur, or the question asks for comments."""
     spelled = [answer.strip().casefold() for answer in answers]
     given = [answer for answer in spelled if answer.strip(" .!-") not in _NOTHING and answer.strip(" .!-")]
     different = set(given)
@@ -293,7 +293,7 @@ def is_written(texts: Iterable[str], answers: Sequence[str]) -> bool:
 
 
 def find_instructed(text: str, answers: Collection[str]) -> str | None:
-    """Return the answer that an attention check asks for, if it is one of those that were given."""
+    """Return the answer that an attention check demands, if anyone gave it."""
     if not _CHECK.search(text):
         return None
     right = []
@@ -301,13 +301,13 @@ def find_instructed(text: str, answers: Collection[str]) -> str | None:
         rest = _LEADING.sub("", text[verb.end() :]).strip().lstrip("\"'“‘«").casefold()  # noqa: RUF001
         for answer in answers:
             next_word = re.split(r"\W", rest[len(answer) :].lstrip(), maxsplit=1)[0]
-            if rest.startswith(answer.casefold()) and next_word in ("", *_GOES_ON):  # which is not part of a phrase
+            if rest.startswith(answer.casefold()) and next_word in ("", *_GOES_ON):  # and the answer is complete
                 right.append(answer)
     return max(right, key=len, default=None)
 
 
 def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group the parts of a question, whose names differ in a number or in brackets at the end."""
+    """Group the parts of a question, whose names differ in a final number or bracket."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(_ENDING.sub("", name), []).append(name)
@@ -315,7 +315,7 @@ def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def find_matrices(columns: Columns) -> dict[str, list[str]]:
-    """Return the rows of each matrix, by the name that they share."""
+    """Return the rows of each matrix question by their common name."""
     matrices: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
         levels = {name: _levels(columns[name]) for name in names}
@@ -326,11 +326,11 @@ def find_matrices(columns: Columns) -> dict[str, list[str]]:
 
 
 def find_blocks(columns: Columns) -> dict[str, str]:
-    """Return the name of the block of each question: questions that have one scale.
+    """Return the name of the block of each question; a block is the questions with a common scale.
 
-    The rows of a matrix are a block: their names differ only in a number or in brackets at the end, and they share
-    answers. Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in
-    the same usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
+    The rows of a matrix are a block: their names differ only in a final number or bracket, and they share answers.
+    Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in the same
+    usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
 
     >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
     >>> find_blocks(answers)
@@ -359,7 +359,7 @@ def _levels(cells: Sequence[str]) -> frozenset[str]:
 
 
 def _find_scale(levels: Set[str]) -> object:
-    """Return what identifies the scale of some levels; None for one answer that is not a level."""
+    """Return a key that identifies the scale of levels, or None for a single answer that is not a level."""
     if order_levels(levels):
         return "words"
     return find_range(levels) or (frozenset(levels) if len(levels) > 1 else None)
@@ -375,10 +375,10 @@ def _name_block(names: Sequence[str], levels: Set[str]) -> str:
 
 
 def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the columns of options, filled where a person left an option open and ticked another.
+    """Return the columns of options, with "no" for each option that a person left blank while ticking another.
 
-    Options of a question are columns whose names differ in a number or brackets at the end. Each has one value only:
-    the same mark in all of them, or the option's own text.
+    Options of a question are columns whose names differ in a final number or bracket. Each has a single value: the same
+    mark in all of them, or the option's own text.
     """
     filled: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
@@ -398,13 +398,13 @@ def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
-    """Return the rows of people whose answers deserve a look, those with the most reasons first, and the reasons.
+    """Return the rows of people whose answers should be checked, with the reasons; most reasons first.
 
-    Three signs need no gold labels. An **attention check** was failed. The **same answer** was given in all rows of a
-    matrix, though that is improbable: with the share of the answer in each row, the product of the shares is below 1 %,
-    and at most a tenth of the people do so. **Less than a third of the median time**: if times were lognormal with a
-    deviation of 0.5, 1.4 % of careful people would be as fast. Leiner: Too fast, too straight, too weird. Survey
-    Research Methods 2019, compares such signs. None of them proves anything.
+    Three signs need no gold labels. A person failed an **attention check**. Or they gave the **same answer** in all
+    rows of a matrix, though the product of the answer's shares in each row is below 1 % and at most a tenth of the
+    people did so. Or they took **less than a third of the median time**: if times were lognormal with a deviation of
+    0.5, 1.4 % of careful people would be as fast. Leiner (Too fast, too straight, too weird. Survey Research Methods
+    2019) compares such signs. None of them is a proof.
     """
     reasons: dict[int, list[str]] = {}
     for name in [name for name in form.checks if name not in answers]:
@@ -425,7 +425,7 @@ def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
 
 
 def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
-    """Return who gave the same answer in all rows of a matrix, though that is improbable."""
+    """Return the people who gave the same answer in all rows of a matrix, though that is improbable."""
     if len(columns) < _MIN_ROWS:
         return []
     counts = [Counter(cells) for cells in columns]
@@ -442,16 +442,16 @@ def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
 
 _IMPORT_ID = '{"ImportId":'
 _DATES = {"startdate", "enddate"}
-_HEADS = re.compile(r"startdate|enddate|responseid|recordeddate|finished")  # which a row below the names repeats
+_HEADS = re.compile(r"startdate|enddate|responseid|recordeddate|finished")  # repeated in a row below the names
 _PREVIEW = re.compile(r"survey (preview|test|preview spam)|spam|1|2|8|9|17", re.IGNORECASE)
 
 
 @survey_tool("qualtrics", "Qualtrics")
 def qualtrics(form: Form) -> None:
-    """Read responses to a survey (CSV, TSV): ResponseId and a column for each question.
+    """Read responses to a survey (CSV, TSV): ResponseId and a column per question.
 
-    The rows of question texts and import ids below the names are no answers; previews, tests and spam, embedded data,
-    timings and free text are left out.
+    The rows of question texts and import ids below the names are not answers. Previews, tests, spam, embedded data,
+    timings and free text are excluded.
     """
     first, second = (set(map(_plain, row)) for row in (form.names, (form.rows or [[]])[0]))
     if not first >= _DATES and second >= _DATES:  # V1, V2, ... of older exports
@@ -470,7 +470,7 @@ def qualtrics(form: Form) -> None:
     states = zip(form.rows, form.cells(status), strict=True)
     rows = [row for row, state in states if not _PREVIEW.fullmatch(state.strip())]
     if out := len(form.rows) - len(rows):
-        form.remarks.append(f"{out:,} of {len(form.rows):,} rows are previews, tests or spam and are left out.")
+        form.remarks.append(f"{out:,} of {len(form.rows):,} rows are previews, tests or spam and are excluded.")
         form.rows = rows
 
 
@@ -478,7 +478,7 @@ _TIME = re.compile(r"\s*\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
 
 
 def _is_google(tool: Any, peek: Peek) -> bool:
-    """Return whether a file begins with times, and has names that people wrote to be read."""
+    """Return whether the first column contains times, and column names are questions in natural language."""
     if len(peek.rows) < 2 or len(peek.names) < 3 or not tool.is_known(peek.names[0]):
         return False
     names = [name.strip() for name in peek.names[1:]]
@@ -491,7 +491,7 @@ def _is_google(tool: Any, peek: Peek) -> bool:
     if not (asks and dated) or measures:
         return False
     try:
-        pick_columns(peek.names, {}, "")  # a log of answers names a worker, a task and a label
+        pick_columns(peek.names, {}, "")  # a plain table has names of worker, task and label
     except ColumnError:
         return True
     return False
@@ -499,26 +499,26 @@ def _is_google(tool: Any, peek: Peek) -> bool:
 
 @survey_tool("google-forms", "Google Forms", recognises=_is_google)
 def google_forms(form: Form) -> None:
-    """Read responses to a form (CSV): Timestamp and a column for each question.
+    """Read responses to a form (CSV): Timestamp and a column per question.
 
-    The worker is the e-mail address, the name if all have one of their own, or the number of the row. The time, scores,
-    comments and columns that ask who a person is are left out.
+    The worker is the e-mail address, the name if names are unique, or the number of the row. The time, scores, comments
+    and personal data are excluded.
     """
 
 
 @survey_tool("limesurvey", "LimeSurvey")
 def limesurvey(form: Form) -> None:
-    """Read responses to a survey (CSV): id, submitdate, lastpage and a column for each question.
+    """Read responses to a survey (CSV): id, submitdate, lastpage and a column per question.
 
-    Each question or sub-question is a task. Heads are codes, texts, or both.
+    Each question or sub-question is a task. Column names are codes, texts, or both.
     """
 
 
 @survey_tool("surveymonkey", "SurveyMonkey")
 def surveymonkey(form: Form) -> None:
-    """Read all responses to a survey (CSV): Respondent ID and columns for each question.
+    """Read all responses to a survey (CSV): Respondent ID and columns per question.
 
-    The two rows of names, questions and below them the options of each, become one.
+    The two header rows, of questions and of their options, are joined.
     """
     worker = next((name for name in form.names if _plain(name) == "respondentid"), None)
     if not form.rows or (form.cells(worker)[0] if worker else form.rows[0][0]).strip():

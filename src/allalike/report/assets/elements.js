@@ -1,5 +1,5 @@
 "use strict";
-// What everything else stands on: the data, elements made of text only, numbers in words, and names that can be hidden.
+// Shared helpers: the data, elements with text only, formatted numbers, and names that can be hidden.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
@@ -18,7 +18,7 @@ function fill(node, attributes, children) {
 const element = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const shape = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-const whole = new Intl.NumberFormat("en"); // made once: to make one takes longer than to write a thousand numbers
+const whole = new Intl.NumberFormat("en"); // created once, because creation is slow
 
 function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
@@ -33,7 +33,7 @@ const rate = (value) => (value === null || value === undefined ? "–" : `${Numb
 const errorText = (value) => (data.unit === "error rate" ? rate(value) : number(value));
 const plural = (count, noun) => `${whole.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-// A worker is known by the place among all that are named; the alias is W and that place, from 1 on.
+// A worker is identified by the position in the list of names; the alias is W and that position, starting at 1.
 let namesHidden = false;
 const workerName = (place) => (namesHidden ? `W${place + 1}` : data.people.names[place]);
 const placeOfAlias = (alias) => (/^W[1-9]\d*$/.test(alias) ? Number(alias.slice(1)) - 1 : null);
@@ -63,7 +63,7 @@ function bar(share) {
   return element("span", { class: "track", "aria-hidden": "true" }, inner);
 }
 
-// A text that a spreadsheet would take for a formula begins with an apostrophe.
+// A text that a spreadsheet would interpret as a formula gets an apostrophe.
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   let text = String(value);

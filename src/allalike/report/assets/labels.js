@@ -1,4 +1,4 @@
-// Labels of every kind: in a word, beside the label, and all answers to a task together.
+// Labels of every type: as text, one answer compared with the label, and all answers to a task.
 
 const labelOf = (ref) => data.labels[ref];
 const JOINTS = { ranking: " > ", set: ", ", interval: ", " };
@@ -17,7 +17,7 @@ function labelText(ref) {
 
 const labelCell = (ref) => element("span", { class: "label short", title: labelText(ref) }, labelText(ref));
 
-// What one worker said beside the label, side by side or over each other.
+// One worker's answer and the label, side by side or overlaid.
 function compareLabels(said, truth) {
   const views = { text: textPair, ranking: rankingPair, mask: (a, b) => maskView([a], b), number: numberPair, set: setPair, interval: (a, b) => intervalView([a], b), spans: (a, b) => intervalView([a], b), boxes: (a, b) => objectView([a], b), points: (a, b) => objectView([a], b) };
   return (views[data.kind] || plainPair)(said, truth);
@@ -31,7 +31,7 @@ function sides(left, right) {
 
 const plainPair = (said, truth) => sides(element("span", { class: "label" }, labelText(said)), element("span", { class: "label" }, labelText(truth)));
 
-// The longest common subsequence of two lists of words: which words stay, as pairs of places.
+// The longest common subsequence of two lists of words, as sets of positions.
 function commonWords(left, right) {
   const rows = Array.from({ length: left.length + 1 }, () => new Uint16Array(right.length + 1));
   for (let i = left.length - 1; i >= 0; i--)
@@ -75,7 +75,7 @@ function rankingPair(said, truth) {
   return drawing;
 }
 
-// Outlines over each other: the truth filled, with a firm line; answers with a broken one.
+// Overlaid outlines: the label filled with a solid line, answers with a dashed line.
 function maskView(answers, truth) {
   const { w, h } = labelOf(truth);
   const drawing = shape("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`, class: "drawing mask", role: "img", "aria-label": `Outlines of ${plural(answers.length, "answer")} over the label.` });
@@ -84,7 +84,7 @@ function maskView(answers, truth) {
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the label. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
-// How many objects there are, of each class, which stands last.
+// Number of objects per class, which is the last field.
 function countText(objects) {
   const counts = new Map(), unnamed = data.kind === "points" ? "point" : "box";
   for (const object of objects) counts.set(object.at(-1) ?? unnamed, (counts.get(object.at(-1) ?? unnamed) || 0) + 1);
@@ -94,7 +94,7 @@ function countText(objects) {
 const boxPath = ([x1, y1, x2, y2]) => `M${x1} ${y1}H${x2}V${y2}H${x1}z`;
 const pointPath = ([x, y], radius) => `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${2 * radius} 0a${radius} ${radius} 0 1 0 ${-2 * radius} 0z`;
 
-// Boxes or points over each other, in a frame around all of them; what each is stands in its hint.
+// Overlaid boxes or points in a common frame, with the class as a tooltip.
 function objectView(answers, truth) {
   const known = labelOf(truth) || [], points = data.kind === "points";
   const all = [known, ...answers.map(labelOf)].flat();
@@ -147,7 +147,7 @@ function intervalView(answers, truth) {
   return element("div", {}, drawing, element("p", { class: "muted" }, "The framed bars are the label; those below are answers."));
 }
 
-// All answers to a task: votes of equal labels as bars, and a picture where the kind has one.
+// All answers to a task: votes as bars, or a picture for label types that have one.
 function votesView(refs, shares, truth, row) {
   const limits = data.tasks.low && data.tasks.low[row] !== null ? [data.tasks.low[row], data.tasks.high[row]] : [];
   if (data.kind === "number") return numberView(refs.map(labelOf), shares, labelOf(truth), limits);

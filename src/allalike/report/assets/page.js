@@ -1,4 +1,4 @@
-// The page: what its switches, filters and buttons do.
+// Switches, filters and buttons of the page.
 
 const workerList = workersTable(), taskList = tasksTable();
 const matrix = data.matrix && byId("matrix") ? new Matrix(byId("matrix"), byId("matrix-hint")) : null;
@@ -9,7 +9,7 @@ function filterWorkers() {
   workerList.filter((row) => (!flagged || flags[row].length > 0) && `${workerName(row)} ${flags[row].join(" ")}`.toLowerCase().includes(wanted));
 }
 
-// The slider goes over the confidence, or if labels have intervals over their widths, from the widest down.
+// The slider filters by confidence, or by the width of intervals, widest first.
 const widths = data.tasks.low ? data.tasks.low.map((low, row) => (low === null ? 0 : data.tasks.high[row] - low)) : null;
 const widthsInOrder = widths ? [...widths].sort((a, b) => a - b) : null;
 const hasSureness = widths ? widthsInOrder.at(-1) > 0 : data.tasks.sure.some((sure) => sure !== null);

@@ -1,4 +1,4 @@
-// Panels: what is known of one worker or one task, opened by a click.
+// Details of one worker or one task, opened by a click.
 
 let panelAgain = null;
 
@@ -48,7 +48,7 @@ function confusionView(place) {
     })));
   return element("div", {}, element("h3", {}, "Confusions"),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusions" }, table),
-    found.left_out ? element("p", { class: "muted" }, `The ${k} most frequent classes; ${plural(found.left_out, "other")} left out.`) : null);
+    found.left_out ? element("p", { class: "muted" }, `The ${k} most frequent classes; ${plural(found.left_out, "other")} omitted.`) : null);
 }
 
 function disagreementsView(place) {
@@ -71,7 +71,7 @@ function openTask(row) {
       ["answers", number(t.answers[row])],
       data.kind === "mask" ? null : ["unweighted label", t.changed.includes(row) ? element("span", { class: "label" }, labelText(t.unweighted[row])) : t.tied.includes(row) ? "a tie" : "the same"],
     ]),
-    ...(found ? answersView(row, found) : [element("p", { class: "note" }, "The answers to this task are not kept on this page; they are in the data.")]));
+    ...(found ? answersView(row, found) : [element("p", { class: "note" }, "This report does not contain the answers to this task.")]));
 }
 
 function answersView(row, [who, what]) {
@@ -88,7 +88,7 @@ function answersView(row, [who, what]) {
   return [
     element("h3", {}, data.kind === "number" ? "Answers, larger with more weight; the line is the label, the band its 95 % interval" : "Answers together, by weight"),
     votesView(what, shares, truth, row),
-    element("h3", {}, `All ${plural(who.length, "answer")}, those with most weight first`),
+    element("h3", {}, `All ${plural(who.length, "answer")}, by weight`),
     list,
     left > 0 ? element("p", { class: "muted" }, `and ${whole.format(left)} more with less weight.`) : null,
   ].filter(Boolean);

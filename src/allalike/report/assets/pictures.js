@@ -1,4 +1,4 @@
-// Pictures: names, hints, clicks and keys for charts that were drawn before, and the matrix.
+// Charts: names, tooltips, clicks and keys; and the matrix.
 
 const svgTip = byId("tip");
 
@@ -19,7 +19,7 @@ function tellWorker(place) {
   return `${workerName(place)}: ${plural(w.answers[place], "answer")}, ${data.unit} ${errorText(w.value[place])}${remarks}`;
 }
 
-// A mark whose description is an alias is a worker: it gets a hint, a click, and its place among those that keys reach.
+// A mark with an alias as its description is a worker: it gets a tooltip and reacts to clicks and keys.
 function wakeChart(chart) {
   const svg = chart.querySelector("svg");
   if (!svg) return;
@@ -63,7 +63,7 @@ function wakeMark(mark, place) {
   return mark;
 }
 
-// One mark of a chart is in the order of Tab; arrow keys go from mark to mark, Enter opens.
+// One mark per chart is in the tab order; arrow keys move between marks, Enter opens one.
 function reachByKeys(marks) {
   marks.forEach((mark, number) => {
     mark.setAttribute("tabindex", number ? "-1" : "0");
@@ -91,7 +91,7 @@ function renameMarks() {
   }
 }
 
-// The matrix, from one byte a pair above the diagonal: 255 is a pair without a common task.
+// The matrix, with one byte per pair above the diagonal: 255 is a pair without a common task.
 class Matrix {
   constructor(canvas, hint) {
     Object.assign(this, { canvas, hint, at: [0, 1] });
@@ -113,7 +113,7 @@ class Matrix {
     return this.bytes[i * n - (i * (i + 1)) / 2 + j - i - 1];
   }
 
-  // The colours go from the smallest distance of a pair to the largest; rows have names where there is room for them.
+  // Colours range from the smallest distance of a pair to the largest; rows have names if there is room.
   draw() {
     const n = this.order.length, side = Math.max(2, Math.floor(1000 / n)), style = getComputedStyle(document.documentElement);
     this.left = side >= 24 ? 220 : 0;
@@ -132,7 +132,7 @@ class Matrix {
     context.stroke();
   }
 
-  // One pixel a pair.
+  // One pixel per pair.
   paint(n, [r, g, b]) {
     const small = element("canvas", { width: n, height: n }), context = small.getContext("2d"), image = context.createImageData(n, n);
     const least = this.bytes.reduce((a, byte) => Math.min(a, byte), 254);

@@ -1,9 +1,9 @@
-// Tables that are sorted by their heads, filtered from outside, turned page by page, and exported as they are shown.
+// Tables that are sorted by their headers, filtered, paged, and exported as shown.
 
 const ROWS_A_PAGE = 20;
 
 class Table {
-  // A column has a title, a cell (row -> text or node), and what it is sorted by and exported as (row -> value).
+  // A column has a title, a cell (row -> text or node), a sort key and an exported value (row -> value).
   constructor(place, { name, caption, columns, size, sorted }) {
     Object.assign(this, { place, name, caption, columns, sort: sorted, page: 0 });
     this.rows = Array.from({ length: size }, (_, row) => row);
@@ -36,7 +36,7 @@ class Table {
     this.arrange();
   }
 
-  // What is not known comes last, whichever way the rest goes; rows that are equal stay as they were given.
+  // Unknown values come last in either direction; the sort is stable.
   arrange() {
     if (this.sort) {
       const [place, way] = this.sort, turn = way === "ascending" ? 1 : -1;
@@ -62,7 +62,7 @@ class Table {
     this.body.replaceChildren(...this.shown.slice(first, last).map((row) => element("tr", {},
       this.columns.map((column, place) => element(place ? "td" : "th", { scope: place ? null : "row", class: column.number ? "number" : null }, column.cell(row))))));
     const part = this.shown.length === this.total ? "" : ` (of ${whole.format(this.total)})`;
-    this.count.textContent = this.shown.length ? `${whole.format(first + 1)} to ${whole.format(last)} of ${whole.format(this.shown.length)}${part}` : "Nothing fits.";
+    this.count.textContent = this.shown.length ? `${whole.format(first + 1)} to ${whole.format(last)} of ${whole.format(this.shown.length)}${part}` : "No rows match.";
     this.back.disabled = this.page === 0;
     this.on.disabled = last >= this.shown.length;
   }

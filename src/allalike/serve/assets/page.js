@@ -33,7 +33,7 @@ async function request(place, body) {
     found = await reply.json();
     if (!reply.ok) throw new Error(found.error);
   } catch (error) {
-    showMessage(error instanceof TypeError ? "The program does not answer. Is it still running?" : error.message);
+    showMessage(error instanceof TypeError ? "The program does not respond. Check that it is still running." : error.message);
     return false;
   }
   render(found);
@@ -97,7 +97,7 @@ function renderProgress(before) {
 function renderProblem(error) {
   byId("problem").hidden = !error;
   if (!error) return;
-  byId("problem-title").textContent = error.suggestions.length ? "This needs a decision" : "This does not work yet";
+  byId("problem-title").textContent = error.suggestions.length ? "Choose an option" : "Error";
   byId("problem-message").textContent = error.message;
   byId("problem-lines").textContent = error.lines.join("\n");
   byId("problem-lines").hidden = !error.lines.length;

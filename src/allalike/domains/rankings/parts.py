@@ -1,9 +1,17 @@
-"""Pairwise comparisons of items, for rankings with ties, gaps or repeated answers.
+"""Parts: the rankings of tasks with equal numbers of items, as complete orders or as comparisons.
 
-A ranking of k items compares k (k - 1) / 2 pairs. For each pair, r is the worker's share for the first item: 1, 0, 1/2
-for a tie, or a mean if they compared the pair several times. The distance of two answers is
+    kendall:   the share of pairs of items in opposite order (Kendall 1938)
+    footrule:  sum over items of |pos(a) - pos'(a)| / floor(q^2 / 2), for q items (Spearman)
 
-        d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
+Sums over peers need no pairs of answers. For complete orders, Kendall tau is a Hamming distance over pairs of items:
+the disagreeing peers are those on the other side of a pair. For the footrule, the weight at each of the q positions of
+an item determines the distances from any position. The footrule is between one and two times the number of discordant
+pairs (Diaconis and Graham 1977), and also reflects the size of displacements.
+
+Rankings with ties, gaps or repeated answers are compared pair by pair of items. For each pair, r is the worker's share
+for the first item: 1, 0, 1/2 for a tie, or a mean if they compared the pair several times. The distance is
+
+    d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
 
 For complete orders it is Kendall tau. A tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
 Mahdian, Sivakumar and Vee 2004). With gaps it is not a metric: a>b and b>c agree with everything they do not compare.
@@ -22,13 +30,154 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances.absolute import add_in_order
+from allalike.distances.jaccard import ranges
 from allalike.domains.rankings.codes import Codes, Rankings, unpack
-from allalike.domains.rankings.positions import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _PAIRS_PER_CHUNK = 1 << 21  # pairs of items listed at a time
+_TABLE_NUMBERS = 1 << 21  # numbers in a table of several tasks
+_MAX_INT8 = np.iinfo(np.int8).max
+_NUMBERS_AT_ONCE = 1 << 14  # fits into the cache; with few answers, one pass covers many pairs
+
+
+def find_positions(items: Array) -> Array:
+    """Return the position of each item per row, in the order of item numbers."""
+    return np.argsort(items, axis=1).astype(np.int8 if items.shape[1] <= _MAX_INT8 else np.int16)
+
+
+def item_pairs(n_items: int, n_answers: int) -> Iterator[tuple[int, slice]]:
+    """Yield all pairs of items as one item and a range of later items."""
+    step = max(_NUMBERS_AT_ONCE // max(n_answers, 1), 1)
+    for item in range(n_items):
+        for first in range(item + 1, n_items, step):
+            yield item, slice(first, min(first + step, n_items))
+
+
+def kendall(left: Array, right: Array) -> Floats:
+    """Compute the Kendall tau distance column by column.
+
+    >>> kendall(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[0, 2], [1, 1], [2, 0]]))
+    array([0., 1.])
+    """
+    n_items, n_rankings = left.shape
+    discordant = np.zeros(n_rankings, np.int32)
+    for a, others in item_pairs(n_items, n_rankings):
+        discordant += np.count_nonzero((left[a] < left[others]) != (right[a] < right[others]), axis=0)
+    return discordant / _max_kendall(n_items)
+
+
+def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
+    """Sum the weighted distances of each answer to all answers to its task."""
+    distances = np.zeros(len(weight))
+    for _, _, sums, mine in weigh_sides(block, position, weight):
+        opposite = sums.take(mine ^ 1)  # the other side is adjacent
+        distances += opposite[0] if len(opposite) == 1 else opposite.sum(axis=0)
+    return distances / _max_kendall(len(position))
+
+
+def weigh_sides(block: Block, position: Array, weight: Floats) -> Iterator[tuple[int, slice, Floats, Array]]:
+    """Yield an item, a range of others, the weight of both sides per pair and task, and each answer's side.
+
+    An answer is on side 1 of a pair if it ranks the first item higher.
+    """
+    n_sides, first = 2 * block.n_tasks, 2 * block.task
+    for a, others in item_pairs(len(position), len(weight)):
+        place = first + (position[a] < position[others])
+        weights = weight
+        if len(place) > 1:
+            place += n_sides * np.arange(len(place))[:, None]
+            weights = np.broadcast_to(weight, place.shape).ravel()
+        yield a, others, sum_by(place.ravel(), weights, n_sides * len(place)), place
+
+
+def _max_kendall(n_items: int) -> int:
+    return max(n_items * (n_items - 1) // 2, 1)
+
+
+def footrule(left: Array, right: Array) -> Floats:
+    """Compute the footrule distance column by column.
+
+    >>> footrule(np.array([[0, 0], [1, 1], [2, 2]]), np.array([[1, 2], [0, 1], [2, 0]]))
+    array([0.5, 1. ])
+    """
+    moved = np.abs(left.astype(np.int32) - right.astype(np.int32)).sum(axis=0)
+    return np.asarray(moved / _max_footrule(len(left)), np.float64)
+
+
+def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
+    """Sum the weighted distances of each answer to all answers to its task."""
+    n_items = len(position)
+    gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
+    first_place, distances = n_items * block.task, np.zeros(len(weight))
+    for places in position:
+        place = first_place + places
+        there = sum_by(place, weight, n_items * block.n_tasks).reshape(-1, n_items)
+        distances += (there @ gaps).ravel().take(place)
+    return distances / _max_footrule(n_items)
+
+
+def _max_footrule(n_items: int) -> int:
+    return max(n_items * n_items // 2, 1)
+
+
+class PositionDistance(NamedTuple):
+    """A distance between complete rankings: of pairs, to all answers of a task, and of random rankings of q items."""
+
+    between: Callable[[Array, Array], Floats]
+    to_peers: Callable[[Block, Array, Floats], Floats]
+    of_guesses: Callable[[Floats], Floats]
+
+
+DISTANCES = {
+    "kendall": PositionDistance(kendall, kendall_to_peers, lambda q: np.where(q > 1, 0.5, np.nan)),
+    "footrule": PositionDistance(
+        footrule, footrule_to_peers, lambda q: np.where(q > 1, (q**2 - 1) / 3 / np.maximum(q**2 // 2, 1), np.nan)
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Tasks of a block with equal numbers of items; `items` has a row per task.
+
+    `rows` are the answers to these tasks, and `block` contains only them.
+    """
+
+    block: Block
+    tasks: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]
+    items: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders(Part):
+    """Complete orders without ties; `position` has a row per item and a column per answer."""
+
+    position: Array
+
+    def peer_distances(self, weight: Floats, distance: PositionDistance) -> tuple[Floats, Floats]:
+        """Return the weighted distance of each answer to its peers, and the weight of these, given answer weights."""
+        others = self.block.to_answers(self.block.per_task(weight)) - weight
+        return distance.to_peers(self.block, self.position, weight), others
+
+    def compare_pairs(
+        self, block: Block, rows: slice, distance: PositionDistance
+    ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
+        """Yield pairs of workers of the whole block (the first in ``rows``), their distances and multiplicities."""
+        own = replace(self.block, worker=block.worker[self.rows], n_workers=block.n_workers)
+        for left, right in pair_chunks(own, rows):
+            apart = distance.between(self.position[:, left], self.position[:, right])
+            yield own.worker[left], own.worker[right], apart, np.ones(len(left))
+
+    def prefer(self, share: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return three tables per task: share that prefers a (row) to b, share that compares them, and win counts."""
+        n_tasks, q = self.items.shape
+        shares = np.zeros((n_tasks, q, q))
+        for a, others, sums, _ in weigh_sides(self.block, self.position, share):
+            shares[:, others, a], shares[:, a, others] = sums.reshape(-1, n_tasks, 2).T
+        return shares, np.broadcast_to(1.0 - np.eye(q), shares.shape), shares * self.block.sizes[:, None, None]
 
 
 class PairShares(NamedTuple):
@@ -76,7 +225,7 @@ def _changes(*columns: Array) -> npt.NDArray[np.bool_]:
     return np.append(True, np.any([np.diff(column) != 0 for column in columns], axis=0))[: len(columns[0])]
 
 
-def distance(left: Codes, right: Codes) -> Floats:
+def compare_codes(left: Codes, right: Codes) -> Floats:
     """Compare codes of rankings row by row; NaN if no pair of items is in both."""
     n_pairs = sum((len(code) // 4) ** 2 for code in (*left, *right)) // 2
     parts = (np.array_split(side, 1 + n_pairs // _PAIRS_PER_CHUNK) for side in (left, right))
@@ -161,19 +310,6 @@ class Comparisons(Part):
         sums = [sum_by(self.answer, values, len(self.rows)) / unit for values in (apart, others)]
         return sums[0], sums[1]
 
-    def distance_to(self, truth: Codes) -> Floats:
-        """Compute the distance of each answer to its task's label, given a code per task."""
-        pairs, items, q = share_pairs(unpack(truth)), self.items.ravel(), self.items.shape[1]
-        width = int(max(items.max(initial=0), pairs.b.max(initial=0))) + 1
-        own = (self.a // q * width + items[self.a]) * width + items[self.b]
-        _, i, j = np.intersect1d(own, pairs.keys(width), assume_unique=True, return_indices=True)
-        known = np.full(len(own), np.nan)
-        known[i] = pairs.share[j]
-        gap = np.abs(self.pairs.label - known[self.pairs.task])
-        met = sum_by(self.answer, 1.0 - np.isnan(gap), len(self.rows))
-        missed = sum_by(self.answer, np.nan_to_num(gap), len(self.rows))
-        return np.where(met > 0, missed / np.maximum(met, 1), np.nan)
-
     def compare_pairs(
         self, block: Block, rows: slice, _: object = None
     ) -> Iterator[tuple[Array, Array, Floats, Floats]]:
@@ -197,3 +333,28 @@ class Comparisons(Part):
         tables[:, task, self.a % q, self.b % q] = [wins, totals, won]
         tables[:, task, self.b % q, self.a % q] = [losses, totals, lost]
         return tables[0], tables[1], tables[2]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All tasks of a block, split by the number of items and completeness, so that tables stay small."""
+
+    parts: tuple[Orders | Comparisons, ...]
+    item_hash: npt.NDArray[np.uint64]
+    keep_ties: bool
+
+
+def split_tasks(block: Block, n_items: Array, complete: Array) -> Iterator[tuple[int, bool, Array, Array]]:
+    """Yield groups of tasks with equal numbers of items: this number, completeness, the tasks and their answers."""
+    ends = block.starts + block.sizes
+    for whole in (True, False):
+        for q in np.unique(n_items[complete == whole]).tolist():
+            alike = np.flatnonzero((n_items == q) & (complete == whole))
+            for tasks in (alike[some] for some in cut_tasks(len(alike), q * q)):
+                yield q, whole, tasks, ranges(block.starts[tasks], ends[tasks])[1]
+
+
+def cut_tasks(n_tasks: int, numbers_per_task: int) -> Iterator[slice]:
+    """Yield groups of tasks whose tables stay small."""
+    step = max(_TABLE_NUMBERS // max(numbers_per_task, 1), 1)
+    return (slice(first, min(first + step, n_tasks)) for first in range(0, n_tasks, step))
