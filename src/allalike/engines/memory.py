@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
@@ -26,6 +24,7 @@ from allalike.engines.shards import (
     in_order,
     in_threads,
     of_answers,
+    sum_up,
 )
 from allalike.engines.sums import PairSums, Piece, Sums, TaskTable, select_workers
 
@@ -93,13 +92,9 @@ class MemoryTable(TaskTable):
 
     piece: Piece
 
-    def total(self, name: str) -> float:
-        """Add up one of the arrays."""
-        return float(np.nansum(self.piece.found[name]))
-
-    def count(self, name: str) -> int:
-        """Count the values of an array that are not NaN."""
-        return int(np.count_nonzero(~np.isnan(self.piece.found[name])))
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array."""
+        return [sum_up(self.piece.found[name])]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield all tasks as one piece."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -164,12 +165,16 @@ class TaskTable(ABC):
     """The arrays that a kernel returned, with one row per task."""
 
     @abstractmethod
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array's values that are not NaN, for each part of the table."""
+
     def total(self, name: str) -> float:
         """Add up one of the named arrays over all tasks, ignoring NaN."""
+        return math.fsum(total for total, _ in self.sums(name))
 
-    @abstractmethod
     def count(self, name: str) -> int:
         """Count the tasks for which one of the named arrays is not NaN."""
+        return sum(count for _, count in self.sums(name))
 
     def mean(self, name: str) -> float:
         """Return the mean of one of the named arrays over all tasks, ignoring NaN."""

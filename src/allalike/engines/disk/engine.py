@@ -377,13 +377,9 @@ class DiskTable(TaskTable):
     parts: list[Ranges]
     wide: bool = False
 
-    def total(self, name: str) -> float:
-        """Add up the sums of all shards."""
-        return sum(part.totals[name][0] for part in self.parts)
-
-    def count(self, name: str) -> int:
-        """Add up the counts of all shards."""
-        return sum(part.totals[name][1] for part in self.parts)
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array, for each shard."""
+        return [part.totals[name] for part in self.parts]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the sorted tasks, range by range."""
