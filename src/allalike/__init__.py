@@ -7,7 +7,7 @@ from allalike._core.late import lend
 
 __version__ = "0.2.0"
 
-# The public names are imported when they are used, so that `import allalike` is quick and who reads needs no methods.
+# Public names are imported at first use, so `import allalike` is fast, and reading answers does not import methods.
 __all__, __getattr__ = lend(__spec__)
 
 
@@ -17,7 +17,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keep a public function under its name when its module, which has the same name, is imported."""
+    """Keep a public function accessible after the module with the same name is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, getattr(value, name) if name in __all__ and isinstance(value, ModuleType) else value)

@@ -1,4 +1,4 @@
-# The public names and their homes, for editors, mypy and `__init__.py`, which imports each when it is used.
+# Public names and their modules, for editors, mypy and `__init__.py`, which imports each name at first use.
 
 from allalike._core.system.progress import progress_callback as progress_callback
 from allalike.agree import agreement as agreement

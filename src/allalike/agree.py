@@ -1,4 +1,4 @@
-"""agreement: from answers to how much workers agree, without looking for truths."""
+"""Measure the agreement between workers."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ def agreement(
     by: str | Sequence[str] | None = None,
     **how: Unpack[ReadOptions],
 ) -> Agreement | Agreements:
-    """Measure how much workers agree: Krippendorff's alpha for any kind of label, and for classes the kappas and AC1.
+    """Measure inter-annotator agreement: Krippendorff's alpha for any label type; kappas and AC1 for classes.
 
     Parameters
     ----------
     answers, domain, engine, **how
         As in `discover`.
     by
-        A column, or several, to measure it for each of their values alone: a block of tasks, or a group of workers. In
-        surveys, questions of different scales are kept apart in any case: ``block`` names the scale of each.
+        One or several columns whose values define groups of tasks or workers; agreement is measured per group.
+        Questions of a survey with different scales are always separate groups, named in the column ``block``.
 
-    >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
-    >>> rows = [(worker, task, float(x)) for worker, numbers in said.items() for task, x in enumerate(numbers)]
+    >>> answers = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
+    >>> rows = [(worker, task, float(x)) for worker, numbers in answers.items() for task, x in enumerate(numbers)]
     >>> agreement(rows, domain="real")
     Krippendorff's alpha 0.509 (-0.088 to 0.886)
     """
@@ -72,7 +72,7 @@ def agreement(
         return _measure(source, engine, source.frame)
     if isinstance(source, Answers):
         raise OptionError(
-            f"The answers have been read already, without the column {by!r}. Give what they were read from."
+            f"by is {by!r}, but the answers were read without this column. Pass the file or table instead."
         )
     names = name_groups(source, [by] if isinstance(by, str) else by)
     return Agreements(
@@ -81,7 +81,7 @@ def agreement(
 
 
 def name_groups(source: Scan, by: Sequence[str]) -> list[str]:
-    """Return the columns that make groups: those that are given, and the scale of each task where there are several.
+    """Return the columns that define groups: the given ones, and the scale of each task if there are several scales.
 
     >>> from allalike.readers import scan
     >>> name_groups(scan({"worker": ["ada"], "task": [1], "label": ["x"], "sex": ["f"]}), ["sex"])

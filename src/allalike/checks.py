@@ -113,72 +113,61 @@ def list_skipped(reading: Mapping[str, Any], engine: str) -> list[Issue]:
 
 
 def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]:
-    odd, n_answers = find_misreadings(run), int(run.answer_counts.sum())
-    task = _name_column(run, "task")
-    if "repeats" in odd:
-        aside = run.notes["repeats_set_aside"]
-        yield Issue(
-            f"{_share(aside, n_answers + aside)} rows repeat the worker and task of an earlier row, and were"
-            f" removed.{_explain_repeats(run, again=again)}",
-            severe=True,
-        )
-    yield from _check_single_values(run, odd)
-    if "apart" in odd:
-        yield Issue(
-            f"No task has more than one answer ({n_answers:,} answers, {run.n_tasks:,} tasks), so workers cannot be"
-            f" compared. If {task} is a row number and not the task, choose another column. If the file has one column"
-            " per worker, read it with wide='tasks'.",
-            severe=True,
-        )
-    elif 0 < run.n_single < run.n_tasks:
+    odd = find_misreadings(run)
+    yield from (Issue(text, severe=True) for text in _explain_misreadings(run, odd, again=again))
+    if "apart" not in odd and 0 < run.n_single < run.n_tasks:
         yield Issue(f"{_share(run.n_single, run.n_tasks)} tasks have a single answer, which is used as their label.")
-    if "unlike" in odd:
-        yield Issue(
-            f"All {n_answers:,} labels are different, such as {list_labels(run)[0]!r}, so no two workers agree. If"
-            f" {_name_column(run, 'label')} is not the label, choose another column. If the labels are texts or"
-            " numbers, choose that domain.",
-            severe=True,
-        )
 
 
-def _check_single_values(run: Run | Answers, odd: set[str]) -> Iterator[Issue]:
-    """Check for one worker, one task or one label."""
+def _explain_misreadings(run: Run | Answers, odd: set[str], *, again: bool) -> Iterator[str]:
+    """Explain each sign that columns were confused."""
     n_answers = int(run.answer_counts.sum())
-    worker, task, label = (_name_column(run, role) for role in ("worker", "task", "label"))
     every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
+    if "repeats" in odd:
+        share = _share(run.notes["repeats_set_aside"], n_answers + run.notes["repeats_set_aside"])
+        remedy = _explain_repeats(run, again=again)
+        yield f"{share} rows repeat the worker and task of an earlier row, and were removed. {remedy}"
     if "worker" in odd:
-        column = f" If {worker} is not the worker, choose another column."
-        column = "" if "tool" in run.notes.get("guessed", {}) else column
-        yield Issue(
+        column = "" if "tool" in run.notes.get("guessed", {}) else f" {_question_column(run, 'worker')}"
+        yield (
             f"{every} by one worker, {run.workers[0]!r}, and cannot be compared with others.{column} If there is one"
             " file per worker or model, read it with the files of the others. If there is one column per worker, read"
-            " the table with wide='tasks'.",
-            severe=True,
+            " the table with wide='tasks'."
         )
     if "task" in odd:
-        yield Issue(
-            f"{every} to one task. If {task} is not the task, choose another column. If there is one column per task,"
-            " read the table with wide='workers'.",
-            severe=True,
+        yield (
+            f"{every} to one task. {_question_column(run, 'task')} If there is one column per task, read the table with"
+            " wide='workers'."
         )
     if "label" in odd:
         only = list_labels(run)[0] if run.only_number is None else _show(run, run.only_number)
-        yield Issue(
-            f"All {n_answers:,} labels are the same, {shorten(only)}. If {label} is not the label, choose another"
-            " column.",
-            severe=True,
+        yield f"All {n_answers:,} labels are the same, {shorten(only)}. {_question_column(run, 'label')}"
+    if "apart" in odd:
+        yield (
+            f"No task has more than one answer ({n_answers:,} answers, {run.n_tasks:,} tasks), so workers cannot be"
+            f" compared. If {_name_column(run, 'task')} numbers the rows, choose another column. If there is one column"
+            " per worker, read the table with wide='tasks'."
         )
+    if "unlike" in odd:
+        yield (
+            f"All {n_answers:,} labels are different, such as {list_labels(run)[0]!r}, so no two workers agree."
+            f" {_question_column(run, 'label')} If the labels are texts or numbers, choose that domain."
+        )
+
+
+def _question_column(run: Run | Answers, role: str) -> str:
+    return f"If {_name_column(run, role)} does not contain the {role}s, choose another column."
 
 
 def _explain_repeats(run: Run | Answers, *, again: bool) -> str:
     if again:
         return (
-            " If these answers were added before, there is nothing to do. If workers changed their answers, run"
+            "If these answers were added before, there is nothing to do. If workers changed their answers, run"
             " 'allalike discover' on all answers with duplicates='last'."
         )
     return (
-        f" If {_name_column(run, 'task')} ({run.n_tasks:,} different values) is not the task, or"
-        f" {_name_column(run, 'worker')} ({len(run.workers):,}) not the worker, choose other columns. If the rows of a"
+        f"If {_name_column(run, 'task')} ({run.n_tasks:,} different values) does not contain the tasks, or"
+        f" {_name_column(run, 'worker')} ({len(run.workers):,}) the workers, choose other columns. If the rows of a"
         " worker and a task are parts of one answer, read them with duplicates='set'."
     )
 
@@ -192,8 +181,8 @@ def _check_crowd(run: Run) -> Iterator[Issue]:
         yield Issue("There are only two workers. Both have the same weight, because disagreement shows no better one.")
     elif many and run.domain.name != "ranking" and "tool" not in run.notes.get("guessed", {}):
         yield Issue(
-            f"There are {workers:,} workers and {run.n_tasks:,} tasks. If {_name_column(run, 'worker')} is the task and"
-            f" {_name_column(run, 'task')} the worker, swap them with columns=."
+            f"There are {workers:,} workers and {run.n_tasks:,} tasks. If {_name_column(run, 'worker')} contains the"
+            f" tasks and {_name_column(run, 'task')} the workers, swap the columns."
         )
 
 
@@ -213,8 +202,8 @@ def _check_swapped(run: Run) -> Iterator[Issue]:
     if own - max(others, chance) > _MIN_SWAPPED:
         yield Issue(
             f"Two answers by one worker are the same in {100 * own:.0f} %, two answers to one task only in"
-            f" {100 * others:.0f} %. If {_name_column(run, 'worker')} is the task and {_name_column(run, 'task')} the"
-            " worker, swap them with columns=. Otherwise many workers are uninformative."
+            f" {100 * others:.0f} %. If {_name_column(run, 'worker')} contains the tasks and"
+            f" {_name_column(run, 'task')} the workers, swap the columns. Otherwise many workers are uninformative."
         )
 
 

@@ -1,4 +1,4 @@
-"""Compare methods on the same answers: ranked by their errors on gold, or by how much they agree."""
+"""Compare methods on the same answers, by their errors on gold labels or by their agreement."""
 
 from __future__ import annotations
 
@@ -59,27 +59,28 @@ def compare(
     gold_map: Any = None,
     **how: Unpack[ReadOptions],
 ) -> Comparison:
-    """Run many methods on the same answers, and say which is best, or how much they agree.
+    """Run several methods on the same answers, and rank them by their errors on gold labels or by their agreement.
 
-    With gold, the error is the mean distance to it, change is error / error(UA) - 1, and RI is (error - error(UA)) /
-    (error + error(UA)); negative is better. The best method is compared with each other by a two-sided paired t-test
-    of the distances per task, at 95 %, not corrected for how many there are: with few tasks with gold, a tie means
-    that a difference was not shown. OA knows the gold and never is the best.
+    With gold labels, the error is the mean distance to them, change is error / error(UA) - 1, and RI is
+    (error - error(UA)) / (error + error(UA)); negative values are better. A two-sided paired t-test of the distances
+    per task, at the 5 % level, compares the best method with every other. It is not corrected for multiple comparisons.
+    With few gold labels, a tie means that the difference is not significant. OA uses the gold labels, and is never the
+    best.
 
     Parameters
     ----------
     answers, domain, engine, seed, ties, gold_columns, gold_map, **how
         As in `discover`.
     gold
-        Known truths, as in `discover`. Without them, the methods are compared with each other.
+        Gold labels, as in `discover`. Without them, methods are compared with each other.
     methods
-        Names or methods, or names with commas between them, with options in brackets if need be. By default all that
-        serve the domain; OA where there is gold. UA always is among them.
+        Methods, their names, or a comma-separated list of names, with options in brackets if necessary. Default: all
+        methods that accept the label type, and OA if there are gold labels. UA is always included.
 
-    >>> said = [(81, 6, 41, -14), (89, -6, 35, 4), (105, -18, 39, -5), (68, 9, 62, -10), (67, 20, 58, -20)]
-    >>> rows = [(worker, task, float(x)) for worker, row in enumerate(said) for task, x in enumerate(row)]
-    >>> found = compare(rows, gold={0: 80.0, 1: 0.0, 2: 40.0, 3: -10.0}, methods="P-TD,P-TD-AK(ridge=4)")
-    >>> found.table[["method", "error", "change", "RI", "verdict"]].round(2)
+    >>> answers = [(81, 6, 41, -14), (89, -6, 35, 4), (105, -18, 39, -5), (68, 9, 62, -10), (67, 20, 58, -20)]
+    >>> rows = [(worker, task, float(x)) for worker, row in enumerate(answers) for task, x in enumerate(row)]
+    >>> comparison = compare(rows, gold={0: 80.0, 1: 0.0, 2: 40.0, 3: -10.0}, methods="P-TD,P-TD-AK(ridge=4)")
+    >>> comparison.table[["method", "error", "change", "RI", "verdict"]].round(2)
                  method  error  change     RI verdict
     0  P-TD-AK(ridge=4)   9.16  -37.76 -23.27    best
     1              P-TD  12.55  -14.65  -7.90     tie
@@ -133,7 +134,7 @@ def _listed(methods: str | Method | Iterable[str | Method] | None) -> list[str |
 
 
 def _split(text: str) -> list[str]:
-    """Split names at the commas outside brackets.
+    """Split names at commas outside brackets.
 
     >>> _split("P-TD, iP-TD(max_iter=3, tol=0),UA")
     ['P-TD', 'iP-TD(max_iter=3, tol=0)', 'UA']
@@ -157,29 +158,29 @@ def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> No
     for method in methods:
         check_served(method, labels)
         if isinstance(method, OA) and method.faults is None and not has_gold:
-            raise GoldError("OA needs known truths. Give them with gold=, or leave OA out.")
+            raise GoldError("OA needs gold labels. Pass them with gold=, or omit OA.")
 
 
 def _titled(methods: Iterable[Method]) -> dict[str, Method]:
-    """Name methods by name and options, each once, in the order in which all tables have them."""
+    """Return methods by name and options, in the order of METHODS."""
     titled: dict[str, Method] = {}
     for method in methods:
         title = _title(method)
         if titled.setdefault(title, method) != method:
-            raise OptionError(f"Two methods are called {title}, but differ. Compare them one after the other.")
+            raise OptionError(f"Two different methods are called {title}. Compare them separately.")
     places = {name: place for place, name in enumerate(METHODS)}
     return dict(sorted(titled.items(), key=lambda pair: places.get(pair[1].name, len(places))))
 
 
 def _title(method: Method) -> str:
-    """Write a method as it is called, with the options that are not the usual ones."""
+    """Format a method with the options that differ from their defaults."""
     shown = [field for field in dataclasses.fields(method) if field.repr]
     options = [f"{f.name}={getattr(method, f.name)!r}" for f in shown if getattr(method, f.name) != f.default]
     return f"{method.name}({', '.join(options)})" if options else method.name
 
 
 def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
-    # Whichever method is the first to use these must not seem slow for it.
+    # Import before the first method, so that it does not seem slow.
     import scipy.sparse
     import scipy.special
     import scipy.stats  # noqa: F401
@@ -188,7 +189,7 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
     width, outcomes = max(map(len, methods)), {}
     for place, (name, method) in enumerate(methods.items()):
         report(f"comparing methods: {name:{width}}", place, len(methods))
-        with progress_callback(lambda *_: None):  # the rounds of one method say nothing about how far all are
+        with progress_callback(lambda *_: None):  # rounds of one method are not progress of the comparison
             outcomes[name] = _solve(method, run)
     return outcomes
 
@@ -197,18 +198,18 @@ def _solve(method: Method, run: Run) -> Outcome:
     begin = time.perf_counter()
     try:
         weighing = weigh(without_gold(method), run)
-        found = find_truths(run, weighing).joined().found
+        truths = find_truths(run, weighing).joined().found
     except (AllalikeError, MemoryError) as error:
-        if isinstance(method, UA):  # without which nothing can be compared
+        if isinstance(method, UA):  # the baseline
             raise
-        failure = str(error) or "There is not enough memory for this."
+        failure = str(error) or "There is not enough memory."
         return Outcome(method=method, seconds=time.perf_counter() - begin, failure=failure)
-    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=found)
+    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=truths)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The labels of a method, or the reason of its failure, and its seconds."""
+    """Labels of a method, or the reason for its failure, and its run time in seconds."""
 
     method: Method
     seconds: float
@@ -218,41 +219,37 @@ class Outcome:
 
     @property
     def is_oracle(self) -> bool:
-        """Whether the method used the gold labels of the comparison (an oracle)."""
+        """Whether the method is an oracle, which uses the gold labels."""
         return isinstance(self.method, OA)
 
     def describe(self) -> dict[str, Any]:
-        """Describe the time and the outcome."""
-        found = self.weighing
-        if found is None:
+        """Return run time, rounds, convergence and note."""
+        fit = self.weighing
+        if fit is None:
             return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
-        return {
-            "seconds": self.seconds,
-            "iterations": found.iterations,
-            "converged": found.converged,
-            "note": found.limit_note,
-        }
+        notes = {"iterations": fit.iterations, "converged": fit.converged, "note": fit.limit_note}
+        return {"seconds": self.seconds, **notes}
 
 
 @dataclass(frozen=True)
 class Comparison(Framed[Frame]):
-    """The labels of all methods for the same answers.
+    """Labels of several methods for the same answers.
 
     Parameters
     ----------
     run
-        The answers, with gold where there is any.
+        Answers and gold labels.
     outcomes
         Results of the methods, by name with options.
     summary
-        Counts, settings, versions and what was guessed; with gold also the best method.
+        Counts, settings, versions and inferred options; with gold labels also the best method.
     inputs
-        The files and folders that answers and gold were read from, which `save` never replaces.
+        Files and folders of answers and gold labels, which `save` never replaces.
 
     >>> from allalike.compare import compare
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
-    >>> found = compare(rows, methods=["P-TD-AK"])
-    >>> found.agreement["distance"].round(1)
+    >>> comparison = compare(rows, methods=["P-TD-AK"])
+    >>> comparison.agreement["distance"].round(1)
                UA  P-TD-AK
     UA        0.0     36.0
     P-TD-AK  36.0      0.0
@@ -284,11 +281,12 @@ class Comparison(Framed[Frame]):
 
     @cached_property
     def table(self) -> Frame:
-        """One row per method, best first; those that failed come last.
+        """One row per method, best first; failed methods come last.
 
-        With gold: method, error (mean distance to gold), change and RI against UA in percent, verdict (best, tie,
-        worse, oracle, failed), p, seconds, iterations, converged, note. Without: in place of error to p the average
-        over the other methods of same (the share of tasks with the same label) and distance (between the truths).
+        Columns with gold labels: method, error (mean distance to gold), change and RI relative to UA in percent,
+        verdict (best, tie, worse, oracle, failed), p, seconds, iterations, converged, note. Without gold labels, same
+        (share of tasks with the same label) and distance (between labels) replace the columns from error to p. They are
+        means over the other methods.
         """
         return self._to_frame(self._listed)
 
@@ -298,14 +296,14 @@ class Comparison(Framed[Frame]):
 
     @cached_property
     def agreement(self) -> Frame:
-        """Each method against each: the share of tasks with the ``same`` label, and the mean ``distance``."""
+        """Share of tasks with the ``same`` label and mean ``distance``, for every pair of methods."""
         names = list(self._labels)
         parts = {name: pd.DataFrame(part, names, names) for name, part in self._agreement.items()}
         return self._to_frame(pd.concat(parts, axis=1), "method")
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table, with None for what is not known."""
+        """Rows of the table; unknown values are None."""
         scores = self._errors() if self.run.n_gold else self._averages()
         nothing = {column: "failed" if column == "verdict" else None for column in next(iter(scores.values()))}
         failed = {name: nothing for name in self.outcomes if name not in scores}
@@ -313,19 +311,19 @@ class Comparison(Framed[Frame]):
 
     @property
     def ranked_by(self) -> str:
-        """What the table is sorted by: error, or without gold same; distance for truths that hardly ever are the same.
+        """Column by which the table is sorted: error with gold labels, otherwise same, or distance.
 
-        These are numbers, and masks and sets that are put together from their parts; they are not kept as codes.
+        It is distance for labels that rarely recur, such as numbers, and masks and sets combined from their parts.
         """
         if self.run.n_gold:
             return "error"
         return "same" if self.run.domain.recurring else "distance"
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
-        """Write the table as CSV, whole or not at all, and return its path.
+        """Write the table as CSV atomically, and return its path.
 
-        An earlier table of this kind is replaced, another file only if it may be overwritten, and an input never. If
-        the table must be safe, texts that a spreadsheet would take for formulas get an apostrophe before them.
+        An earlier table of a comparison is replaced. Other files are replaced only with ``overwrite``, and inputs
+        never. With ``safe_csv``, texts that a spreadsheet would interpret as formulas get a leading apostrophe.
 
         >>> import tempfile
         >>> from allalike.compare import compare
@@ -343,15 +341,15 @@ class Comparison(Framed[Frame]):
 
     @cached_property
     def distances(self) -> dict[str, Floats]:
-        """Of each method, how far its truths are from gold, for the tasks where this is known for all methods."""
+        """Distances to gold labels by method, for tasks where they are known for all methods."""
         distance = {name: outcome.found["gold"] for name, outcome in self.outcomes.items() if outcome.found is not None}
         known = ~np.isnan(np.stack(list(distance.values()))).any(axis=0)
         if not known.any():
-            raise GoldError("There is no task with gold from which the distances of all truths are known.")
+            raise GoldError("No task has a gold label whose distance to the labels of all methods is known.")
         return {name: values[known] for name, values in distance.items()}
 
     def _errors(self) -> dict[str, dict[str, Any]]:
-        """Rank by error, and test whether the best of those that know no truth is better than the others."""
+        """Rank by error, and test whether the best method, except oracles, is better than the others."""
         error = {name: float(values.mean()) for name, values in self.distances.items()}
         order = sorted(error, key=lambda name: _rounded(error[name]))
         best = next(name for name in order if not self.outcomes[name].is_oracle)
@@ -365,7 +363,7 @@ class Comparison(Framed[Frame]):
         return scores
 
     def _averages(self) -> dict[str, dict[str, Any]]:
-        """Rank by the average agreement with the other methods."""
+        """Rank by the mean agreement with the other methods."""
         same, distance = (_mean_of_others(self._agreement[measure]) for measure in ("same", "distance"))
         places = range(len(same))
         by = [_rounded(distance[place] if self.ranked_by == "distance" else 1 - same[place]) for place in places]
@@ -380,7 +378,7 @@ class Comparison(Framed[Frame]):
         same, distance = np.eye(len(labels)), np.zeros((len(labels), len(labels)))
         pairs = list(combinations(range(len(labels)), 2))
         for done, (i, j) in enumerate(pairs):
-            report("comparing truths", done, len(pairs))
+            report("comparing labels", done, len(pairs))
             between = kernels.distance_between(labels[i], labels[j])
             known = ~np.isnan(between)
             equal = ~kernels.differs(labels[i], labels[j], scatter)
@@ -394,7 +392,7 @@ def _scatter(block: Block, *, kernels: Kernels) -> dict[str, Array]:
 
 
 def _against(error: float, unweighted: float) -> dict[str, float | None]:
-    """Compare an error with that of UA, in percent."""
+    """Return the change and RI of an error relative to UA's, in percent."""
     if error == unweighted:
         return {"change": 0.0, "RI": 0.0}
     change = 100 * (error / unweighted - 1) if unweighted else None
@@ -402,9 +400,7 @@ def _against(error: float, unweighted: float) -> dict[str, float | None]:
 
 
 def _p_value(one: Floats, best: Floats) -> float:
-    """Return how probable so large a difference is if both are equally good, by a paired t-test.
-
-    Where all differences are the same, they have no variance, and their signs are tested instead.
+    """Return the p-value of a paired t-test, or of a sign test if all differences are equal.
 
     >>> _p_value(np.ones(3), np.zeros(3)), _p_value(np.ones(3), np.ones(3))
     (0.25, 1.0)
@@ -417,7 +413,7 @@ def _p_value(one: Floats, best: Floats) -> float:
         return 1.0
     if np.ptp(difference) <= TOLERANCE * largest:
         return float(2.0 ** (1 - len(difference)))
-    return float(stats.ttest_1samp(difference / largest, 0.0).pvalue)  # scaled, lest squares overflow
+    return float(stats.ttest_1samp(difference / largest, 0.0).pvalue)  # scaled so that squares do not overflow
 
 
 def _mean(values: Array) -> float:
@@ -425,13 +421,13 @@ def _mean(values: Array) -> float:
 
 
 def _mean_of_others(matrix: Floats) -> list[float]:
-    """Average each row without its diagonal, and without what is not known."""
+    """Return the mean of each row without its diagonal and unknown values."""
     others = [np.delete(row, place) for place, row in enumerate(matrix)]
     return [_mean(row[~np.isnan(row)]) for row in others]
 
 
 def _rounded(value: float) -> float:
-    """Round what is sorted, so that rounding does not change the order of methods; what is not known comes last."""
+    """Round a sort key, so that rounding errors do not change the order; unknown values come last."""
     return math.inf if math.isnan(value) else float(f"{value:.9g}")
 
 

@@ -77,11 +77,10 @@ def discover(
         half of the free memory.
     gold
         Gold labels: a path or a table with task and label, a mapping, rows of (task, label), ``"column:NAME"`` for a
-        column of the answers' own table, or ``"export"`` for the gold labels that a tool marks in its export. auto and
-        OA use them as evidence, after a check that they fit the answers. The error in the summary is that of a run
-        that does not use them.
+        column of the table of answers, or ``"export"`` for gold labels that a tool marks in its export. auto and OA use
+        them as evidence, after a check that they fit the answers. The error in the summary is estimated without them.
     history
-        Worker statistics from an earlier run, for auto: a result, its folder or its table of workers, or a table with
+        Worker statistics from an earlier run, for auto: a result, its folder, its table of workers, or a table with
         worker, answers and error_rate (or rmse).
     screening
         Whether auto screens the crowd for copies and uninformative workers.
@@ -90,21 +89,21 @@ def discover(
     ties
         ``random`` breaks ties by a hash of seed, task and label; ``first`` takes the first label.
     min_confidence
-        Least confidence; tasks below have no label.
+        Minimum confidence; tasks below it have no label.
     gold_columns
-        Columns of the gold labels, if their names do not show it: ``{"task": ..., "label": ...}``.
+        Columns of the gold labels, if their names are ambiguous: ``{"task": ..., "label": ...}``.
     gold_map
-        Meaning of gold labels that are spelled differently from the answers: a mapping, a file with the columns from
-        and to, or a text such as ``0=1,1=2``; ``same`` if they are right as they are.
+        Mapping from gold labels to answers, if they are spelled differently: a mapping, a file with the columns from
+        and to, or a text such as ``0=1,1=2``; ``same`` if gold labels and answers mean the same.
     use_gold
-        Whether gold labels are evidence; otherwise they only measure the error.
+        Whether gold labels are evidence, or only measure the error.
     **how
         Options for reading the input, as in `allalike.read`: columns, wide, duplicates, missing, na_values,
         abstain_label, label_map, tool, question, worker_from, encoding, decimal, include, exclude, layout, query,
         table.
 
-    Answers that were probably misread emit a `DataWarning`, and other data warnings a `DataNote`; `Result.notes` lists
-    all of them.
+    Warns with a `DataWarning` if the answers were probably misread, and with a `DataNote` about excluded rows or
+    unusual input. `Result.notes` lists all warnings.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -139,7 +138,7 @@ def discover(
 
 
 def fit(call: Call, issues: Sequence[Issue], *, stacklevel: int) -> Result:
-    """Fit the method to the answers of a call, and estimate all labels; warnings name a caller so many levels up."""
+    """Fit the method to the answers of a call, and estimate all labels; ``stacklevel`` is that of `warnings.warn`."""
     method, settings = call.method, call.settings
     run = make_ready(call.run, call.history)
     learns = run.n_gold > 0 and without_gold(method) != method
@@ -148,7 +147,7 @@ def fit(call: Call, issues: Sequence[Issue], *, stacklevel: int) -> Result:
     estimate = partial(find_truths, run, unweighted=True, min_confidence=settings.get("min_confidence"))
     found = estimate(weighing, keep_gold=learns)
     if "min_confidence" in settings and not found.count("confidence"):
-        raise UnsupportedError(f"min_confidence is given, but {method.name} does not say how sure these truths are.")
+        raise UnsupportedError(f"{method.name} does not estimate the confidence of these labels. Omit min_confidence.")
     domain = {**run.encoding.describe(), **weighing.choices}
     summary = summarise(run, weighing, found, {"domain": domain, "method": method.describe(), **settings})
     if run.n_gold:
@@ -161,7 +160,7 @@ def fit(call: Call, issues: Sequence[Issue], *, stacklevel: int) -> Result:
     if warning := limit_reached(method, weighing):
         warnings.warn(warning, stacklevel=stacklevel)
     posteriors = partial(find_posteriors, run, weighing) if weighing.probabilities else None
-    call = replace(call, run=run) if run.encoding is call.run.encoding else call  # whose sums are known then
+    call = replace(call, run=run) if run.encoding is call.run.encoding else call  # keep the sums of the run
     return Result(run, weighing, found, summary, method, posteriors, call)
 
 
@@ -171,7 +170,7 @@ def _choose_method(method: str | Method, *, screening: bool, use_gold: bool) -> 
     if use_gold:
         return chosen
     if chosen.name == _ORACLE:
-        raise OptionError("use_gold is False, but OA weighs workers by known truths. Leave one of them out.")
+        raise OptionError("use_gold is False, but OA needs gold labels. Omit use_gold, or use another method.")
     return without_gold(chosen)
 
 
@@ -179,29 +178,29 @@ def _check_confidence(least: Any) -> dict[str, float]:
     if least is None:
         return {}
     if float(check_number(least, "min_confidence", least=0)) > 1:
-        raise OptionError(f"min_confidence is {least!r}. It must be a probability, at most 1.")
+        raise OptionError(f"min_confidence is {least!r}. It must be a probability between 0 and 1.")
     return {"min_confidence": float(least)}
 
 
 def _read_history(history: Any, method: Method) -> History:
     if not isinstance(method, ScreeningMethod):
-        raise UnsupportedError(f"{method.name} does not use a history of workers. auto does.")
+        raise UnsupportedError(f"{method.name} does not use a history of workers. Omit history, or use method='auto'.")
     from allalike.history import read_history
 
     return read_history(history)
 
 
 def find_ties(seed: int, ties: str) -> Ties:
-    """Return how ties are broken: by the seed, or by the order of labels."""
+    """Return the rule for breaking ties: by the seed, or by the order of labels."""
     if not isinstance(seed, Integral):
-        raise OptionError(f"seed is {seed!r}. It must be a whole number.")
+        raise OptionError(f"seed is {seed!r}. It must be an integer.")
     return Ties(seed, first=check_choice(ties, ("random", "first"), "ties") == "first")
 
 
 def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Engine, Answers | Scan]:
-    """Choose the engine, and read the answers into memory, unless the engine reads them itself.
+    """Choose the engine, and read the answers into memory unless the engine reads them.
 
-    By default answers are kept in memory, unless the files take more than half of the free memory once read.
+    The default is ``memory``, or ``disk`` if the answers need more than half of the free memory.
     """
     if engine is not None:
         where = choose(engine, ENGINES, "engine", Engine)
@@ -214,7 +213,7 @@ def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Eng
 
 
 def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties, *, guessed: bool) -> Run:
-    """Load answers into an engine; the notes name the engine, if it was inferred."""
+    """Load answers into an engine; the notes contain the engine if it was inferred."""
     if isinstance(held, Scan):
         with asking(held):
             run = where.open(held, known, ties)
@@ -227,7 +226,7 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
 
 
 def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
-    """Return the error of gold labels that do not match the answers, with what they may mean."""
+    """Add possible meanings of the gold labels to the error."""
     if known is None or known.stated:
         return error
     misfit = find_misfit(load_run(where, held, None, DRAWN, guessed=False), known)
@@ -237,7 +236,7 @@ def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: 
 
 
 def check_gold(run: Run, gold: Gold | None, method: Method) -> list[Issue]:
-    """Refuse gold labels that do not fit the answers, if they are evidence; return an issue if they only measure."""
+    """Check that gold labels fit the answers: raise GoldError if they are evidence, and return an issue otherwise."""
     misfit = find_misfit(run, gold) if gold is not None and run.n_gold else None
     if misfit is None:
         return []
@@ -247,16 +246,16 @@ def check_gold(run: Run, gold: Gold | None, method: Method) -> list[Issue]:
 
 
 def note_aliases(run: Run, methods: Iterable[Any]) -> Run:
-    """Return a run whose notes name the methods that were given by another library's name."""
-    said = [alias for method in methods if (alias := explain_name(method, METHODS))]
-    return replace(run, notes={**run.notes, "remarks": [*run.notes.get("remarks", ()), *said]}) if said else run
+    """Add a remark to the notes of a run for each method name from another library."""
+    remarks = [alias for method in methods if (alias := explain_name(method, METHODS))]
+    return replace(run, notes={**run.notes, "remarks": [*run.notes.get("remarks", ()), *remarks]}) if remarks else run
 
 
 def check_served(method: Method, labels: Encoding) -> None:
-    """Refuse a method that does not support such labels, and name those that do."""
+    """Raise UnsupportedError if the method does not accept these labels."""
     if not serves(method, labels):
         able = [name for name, other in METHODS.items() if serves(other(), labels)]
         kind = f"{labels.domain.name} labels" + (f" of {labels.n_classes:,} classes" if labels.n_classes else "")
         raise UnsupportedError(
-            f"{method.name} cannot serve {kind}: it needs {method.needs}. These methods can: {', '.join(able)}."
+            f"{method.name} does not accept {kind}: it needs {method.needs}. Use one of: {', '.join(able)}."
         )

@@ -1,26 +1,26 @@
-"""Errors: what went wrong, what was given and what to do.
+"""Errors and warnings.
 
 ::
 
     AllalikeError
-    ├── InputError (ValueError)             the answers cannot be read as they are
-    │   ├── ColumnError (LookupError)       a column is missing, or there are two candidates for one
-    │   ├── LabelError                      a label does not fit its domain
-    │   └── GoldError                       the known truths do not fit the answers
-    ├── UnknownNameError (LookupError)      no method, domain, rule or engine has this name
-    ├── OptionError (ValueError)            an option has a value that makes no sense
-    ├── PluginError (ImportError)           what another package offers cannot be used
-    ├── UnsupportedError (ValueError)       these parts do not work together
+    ├── InputError (ValueError)             the answers cannot be read
+    │   ├── ColumnError (LookupError)       a column is missing or ambiguous
+    │   ├── LabelError                      a label does not fit the label type
+    │   └── GoldError                       gold labels do not fit the answers
+    ├── UnknownNameError (LookupError)      a method, label type, rule or engine does not exist
+    ├── OptionError (ValueError)            the value of an option is invalid
+    ├── PluginError (ImportError)           a plug-in cannot be used
+    ├── UnsupportedError (ValueError)       the options do not work together
     ├── OutputError (OSError)               the result cannot be written
-    ├── DataError (OSError)                 a data set is not here, or cannot be fetched
-    ├── EngineError (RuntimeError)          the cluster on which it was to run does not start, or gave up
-    └── TooLargeError (MemoryError)         what was asked for does not fit in memory
+    ├── DataError (OSError)                 a data set is missing, or cannot be downloaded
+    ├── EngineError (RuntimeError)          the cluster does not start, or failed
+    └── TooLargeError (MemoryError)         the data do not fit in memory
 
     ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
-    DataWarning (UserWarning)               the answers are hardly what was meant
-    └── DataNote                            something was left out, or looks strange
-    AliasWarning (UserWarning)               what was asked for has another name here
-    ReportWarning (UserWarning)             something is missing from a report
+    DataWarning (UserWarning)               the answers were probably misread
+    └── DataNote                            rows were excluded, or the input is unusual
+    AliasWarning (UserWarning)              a name from another library was used
+    ReportWarning (UserWarning)             a report is incomplete
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class AllalikeError(Exception):
-    """The root of every error that a user can cause; its message has no secrets of addresses.
+    """Base class of all errors that a user can cause; messages hide passwords in addresses.
 
     >>> print(OptionError("There is no https://ada:secret@host/a.csv."))
     There is no https://***@host/a.csv.
@@ -65,18 +65,18 @@ class AllalikeError(Exception):
 
 @dataclass(frozen=True)
 class Proposal:
-    """Options that settle a question, as `allalike.read` and `allalike.discover` take them.
+    """Options of `allalike.read` and `allalike.discover` that resolve an ambiguity.
 
     Parameters
     ----------
     options
-        The options.
+        Options by name.
     preview
         Result of a trial, such as "2 classes, 9 workers, 100 tasks".
     score
         Score relative to other proposals, if known.
     files
-        All files to read together, the given one first, where others belong with it.
+        Files to read together, if several belong together; the given file comes first.
 
     >>> print(Proposal({"wide": "tasks", "question": "Sheet1"}, "2 classes, 9 workers"))
     wide='tasks', question='Sheet1'
@@ -95,10 +95,10 @@ class Proposal:
 
 
 class InputError(AllalikeError, ValueError):
-    """Answers that cannot be read as they are.
+    """Answers that cannot be read.
 
-    The ``options`` answer the question: those of the first of the ``proposals``, as `allalike.read` and
-    `allalike.discover` take them. They are named as in Python; the program writes complete commands instead.
+    The ``options`` of the first of the ``proposals`` resolve the error, as arguments of `allalike.read` and
+    `allalike.discover`. The command line prints complete commands instead.
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Use domain='real'.
@@ -109,7 +109,7 @@ class InputError(AllalikeError, ValueError):
       question='mood'  # 3 classes, 9 workers
       question='tone'  # 5 classes, 9 workers
 
-    ``lines`` show what was seen, such as rows of a table, below what is said.
+    ``lines`` are printed below the message, for example rows of a table.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class InputError(AllalikeError, ValueError):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that settle it, the best ones of those that are known."""
+        """Options of the best proposal."""
         return dict(self.proposals[0].options) if self.proposals else {}
 
     def __str__(self) -> str:
@@ -142,13 +142,13 @@ class ColumnError(InputError, LookupError):
 
 
 class LabelError(InputError):
-    """A label that does not fit its domain."""
+    """A label that does not fit the label type."""
 
 
 class GoldError(InputError):
-    """Known truths that do not fit the answers.
+    """Gold labels that do not fit the answers.
 
-    Where there are several ``suggestions``, each is described with its options, and proposed, the best first.
+    ``suggestions`` contains pairs of a description and its options, best first.
 
     >>> print(GoldError("The gold does not fit.", suggestions=[("If 0 is no", {"gold_map": "0=no"})]))
     The gold does not fit.
@@ -163,32 +163,31 @@ class GoldError(InputError):
         suggestions: Sequence[tuple[str, dict[str, Any]]] = (),
         **options: Any,
     ) -> None:
-        proposals = [Proposal(taken, purpose) for purpose, taken in suggestions]
+        proposals = [Proposal(own, purpose) for purpose, own in suggestions]
         super().__init__(what, lines=lines, proposals=proposals, **options)
         self.suggestions = tuple(suggestions)
 
     def __str__(self) -> str:
         if not self.suggestions:
             return super().__str__()
-        told = (", ".join(f"{name}={value!r}" for name, value in options.items()) for _, options in self.suggestions)
-        listed = (f"{purpose}: {options}." for (purpose, _), options in zip(self.suggestions, told, strict=True))
+        listed = (f"{purpose}: {Proposal(options)}." for purpose, options in self.suggestions)
         return "\n".join([str(self.args[0]), *self.lines, *listed])
 
 
 class UnknownNameError(AllalikeError, LookupError):
-    """A name of a method, domain, rule or engine that does not exist."""
+    """A method, label type, rule or engine that does not exist."""
 
 
 class OptionError(AllalikeError, ValueError):
-    """A value of an option that makes no sense."""
+    """An invalid value of an option."""
 
 
 class PluginError(AllalikeError, ImportError):
-    """The object behind another package's entry point cannot be used."""
+    """A plug-in of another package that cannot be used."""
 
 
 class UnsupportedError(AllalikeError, ValueError):
-    """Parts that do not work together."""
+    """Options that do not work together."""
 
 
 class OutputError(AllalikeError, OSError):
@@ -196,15 +195,15 @@ class OutputError(AllalikeError, OSError):
 
 
 class DataError(AllalikeError, OSError):
-    """A data set that is not here, or cannot be fetched."""
+    """A data set that is missing, or cannot be downloaded."""
 
 
 class EngineError(AllalikeError, RuntimeError):
-    """A cluster that does not start, or gave up."""
+    """A cluster that does not start, or failed."""
 
 
 class TooLargeError(AllalikeError, MemoryError):
-    """Something that does not fit in memory."""
+    """Data that do not fit in memory."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -212,11 +211,11 @@ class ConvergenceWarning(UserWarning):
 
 
 class DataWarning(UserWarning):
-    """Answers that are hardly what was meant: the program stops at them, unless it is told to go on.
+    """Answers that were probably misread. The command line stops at this warning unless an option overrides it.
 
     >>> print(DataWarning("No task has two answers.", proposals=[Proposal({"wide": "tasks"}, "2 classes, 9 workers")]))
     No task has two answers.
-    They can be read otherwise, the best first:
+    They can be read differently, the most likely first:
       wide='tasks'  # 2 classes, 9 workers
     """
 
@@ -225,7 +224,7 @@ class DataWarning(UserWarning):
         self.proposals = tuple(proposals)
 
     def __str__(self) -> str:
-        heading = ["They can be read otherwise, the best first:"] if self.proposals else []
+        heading = ["They can be read differently, the most likely first:"] if self.proposals else []
         return "\n".join([str(self.args[0]), *heading, *_list(self.proposals)])
 
 
@@ -234,8 +233,8 @@ class DataNote(DataWarning):
 
 
 class AliasWarning(UserWarning):
-    """A name from elsewhere, for which the one that is used here was taken."""
+    """A name from another library, which was replaced by the name in allalike."""
 
 
 class ReportWarning(UserWarning):
-    """A report from which something is missing; the tables beside it are whole."""
+    """An incomplete report; its tables are complete."""

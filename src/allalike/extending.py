@@ -1,4 +1,4 @@
-"""Base classes and helpers for methods, rules, label types, engines and readers of your own (see docs/contributing)."""
+"""Base classes and helpers for new methods, rules, label types, engines and readers (see docs/contributing)."""
 
 from allalike._core.blocks.block import DRAWN, TOLERANCE, Array, Block, Floats, Kernel, Ties, sum_by
 from allalike._core.columns.column import Column

@@ -1,4 +1,4 @@
-"""Read worker statistics of earlier answers: a result, or its table of workers."""
+"""Read worker statistics from an earlier run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from allalike.result.tables import ERRORS
 
 
 def read_history(source: Any) -> History:
-    """Return what a result, its folder, its saved table of workers, or any table like it says of workers.
+    """Read worker statistics from a result, its folder, its saved table of workers, or another table.
 
-    A table has the columns worker, answers (or shared, those that others answered too), and error_rate, rmse or fault.
+    A table needs the columns worker, answers (or shared_tasks), and error_rate, rmse or mean_error.
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -40,21 +40,21 @@ def read_history(source: Any) -> History:
     if hasattr(source, "columns") and hasattr(source, "__getitem__"):
         return _of_table(source)
     raise InputError(
-        f"The history is a {type(source).__name__}. Give a result, its folder or its workers.csv, or a table like that."
+        f"The history is a {type(source).__name__}. Pass a result, its folder, its workers.csv or a table of workers."
     )
 
 
 def _find_table(path: str) -> str:
-    """Return the table of workers of a folder with a result, and anything else as it is."""
+    """Return the path of the table of workers, if the path is the folder of a result."""
     if not find_folder(path).is_dir():
         return path
     tables = [Path(path, place, f"workers.{ending}") for place in (DETAILS, "") for ending in FORMATS]
     check_complete(Path(path))
-    found = next((table for table in tables if os.path.lexists(table)), None)
-    if found is None:
-        raise InputError(f"The history {path} is a folder in which there is no result: it has no workers.csv.")
-    check_own_file(found)
-    return str(found)
+    table = next((table for table in tables if os.path.lexists(table)), None)
+    if table is None:
+        raise InputError(f"The history {path} is a folder without a result: it contains no workers.csv.")
+    check_own_file(table)
+    return str(table)
 
 
 def _read(path: str) -> Any:
@@ -72,7 +72,7 @@ def _read(path: str) -> Any:
 
 
 def _is_guarded(path: Path) -> bool:
-    """Return whether the summary beside a table says that its texts are protected from being formulas."""
+    """Return whether texts of a table are protected from becoming formulas, according to its summary."""
     try:
         folder = path.parent.parent if path.parent.name == DETAILS else path.parent
         summary = read_summary(folder)
@@ -87,13 +87,13 @@ def _of_table(table: Any) -> History:
     number = next((name for name in ("shared_tasks", "answers") if name in columns), None)
     if "worker" not in columns or fault is None or number is None:
         raise InputError(
-            "A history needs the columns worker, answers and error_rate (or rmse, or mean_error); these are there:"
-            f" {', '.join(map(str, table.columns))}."
+            "A history needs the columns worker, answers and error_rate (or rmse, or mean_error), but the table has"
+            f" {', '.join(map(str, table.columns))}. Rename its columns."
         )
     try:
         answers, mean = (np.asarray(table[name], np.float64) for name in (number, fault))
     except (TypeError, ValueError):
-        raise InputError(f"The columns {number} and {fault} of a history must be numbers.") from None
+        raise InputError(f"The columns {number} and {fault} of a history must contain numbers.") from None
     if "prior_answers" in columns:
         answers = answers + np.nan_to_num(np.asarray(table["prior_answers"], np.float64))
     most = 1.0 if fault == "error_rate" else np.inf
@@ -101,7 +101,7 @@ def _of_table(table: Any) -> History:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"The history of worker {list(table['worker'])[row]!r} is wrong: {number} {answers[row]:g}, {fault}"
-            f" {mean[row]:g}. Neither may be negative, and an error rate is at most 1."
+            f"The history of worker {list(table['worker'])[row]!r} is invalid: {number} {answers[row]:g}, {fault}"
+            f" {mean[row]:g}. Numbers must not be negative, and error rates must be at most 1."
         )
     return History.of(list(table["worker"]), answers, mean**2 if fault == "rmse" else mean)

@@ -67,7 +67,7 @@ def open_source(
         return open_gold_within(answers, gold, gold_map)
     for name, value in (("gold_columns", gold_columns), ("gold_map", gold_map)):
         if gold is None and value:
-            raise OptionError(f"{name} is {value!r}, but there are no gold labels. Add gold=, or remove {name}.")
+            raise OptionError(f"{name} is {value!r}, but there are no gold labels. Add gold=, or remove {name}=.")
     if gold is None:
         return answers, None
     files = Scan(source=None, **answers.read_options) if isinstance(answers, Answers) else answers

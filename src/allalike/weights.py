@@ -1,4 +1,4 @@
-"""weights_from_distances: from distances between workers to faults and weights."""
+"""Compute weights from distances between workers."""
 
 from __future__ import annotations
 
@@ -32,20 +32,19 @@ def weights_from_distances(
     similarity: bool = False,
     method: str | Method = "iP-TD",
 ) -> pd.DataFrame:
-    """Weigh workers whose distances to each other are known, or their similarities.
+    """Compute weights of workers from a matrix of their distances or similarities.
 
-    A similarity a becomes the distance max(a) - a, and with ``weighting="chance"`` the weight is the average
-    similarity itself.
+    A similarity a becomes the distance max(a) - a. With ``weighting="chance"``, the weight is the mean similarity.
 
     Parameters
     ----------
     matrix
-        One row and one column per worker, symmetric; the diagonal does not count. NaN where two workers have no
-        task in common.
+        Symmetric matrix with one row and one column per worker, and NaN for pairs without common tasks. The diagonal
+        is ignored.
     workers
-        The ids of the workers; by default their numbers.
+        Ids of the workers (default: their numbers).
     similarity
-        Whether large numbers mean close.
+        Whether large numbers mean similar workers.
     method
         As in `discover`.
 
@@ -61,12 +60,12 @@ def weights_from_distances(
     task = Column.of_objects("task", [0] * n_workers)
     label = Column.of_objects("label", list(range(n_workers)))
     if len(ids) != n_workers:
-        raise InputError(f"There are {len(ids)} workers for a matrix of {n_workers} rows.")
+        raise InputError(f"workers has {len(ids)} ids, but the matrix has {n_workers} rows. Give one id per row.")
     domain = Custom(distance=distances, farthest=farthest)
     answers = Answers.of_columns(ids, task, label, domain, duplicates="error")
     chosen = choose(method, METHODS, "method", Method)
     if not chosen.serves(domain):
-        raise UnsupportedError(f"{chosen.name} needs the answers themselves. Use allalike.discover.")
+        raise UnsupportedError(f"{chosen.name} needs answers, not distances. Use allalike.discover.")
     run = make_ready(Memory().load(answers))
     weighing = chosen.fit(run)
     if warning := limit_reached(chosen, weighing):
@@ -83,13 +82,13 @@ def _distances(matrix: npt.ArrayLike, *, similarity: bool) -> tuple[Floats, floa
         raise InputError(f"The matrix has shape {values.shape}. It needs one row and one column per worker.")
     np.fill_diagonal(values, np.nan)
     if np.isinf(values).any():
-        raise InputError("The matrix has an infinite entry.")
+        raise InputError("The matrix has an infinite entry. Use NaN for unknown distances.")
     known = values[~np.isnan(values)]
     if not np.allclose(values, values.T, rtol=1e-9, atol=0, equal_nan=True):
         raise InputError("The matrix is not symmetric.")
     farthest = float(known.max()) if similarity and len(known) else None
     values = values if farthest is None else farthest - values
     if (values < 0).any():
-        raise InputError("A distance is negative. Say similarity=True if large numbers mean close.")
+        raise InputError("A distance is negative. Use similarity=True if large numbers mean similar workers.")
     np.fill_diagonal(values, 0.0)
     return values, farthest

@@ -169,7 +169,7 @@ def test_tasks_whose_distance_to_gold_is_unknown_do_not_count() -> None:
     found = compare(rows, domain=domain, gold={1: 1, 2: 2}, methods="P-TD")
     assert found.summary["gold"] == {"tasks": 2, "without_answers": 0, "compared": 1}
     assert [row["error"] for row in found.rows] == [1.0, 1.0]
-    with pytest.raises(GoldError, match="no task with gold"):
+    with pytest.raises(GoldError, match="No task has a gold label"):
         compare(rows, domain=domain, gold={2: 2}, methods="P-TD")
 
 

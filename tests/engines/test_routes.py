@@ -79,7 +79,7 @@ def check(source: Any, folder: Path, partitions: int = 4, **how: Any) -> Routed 
         if isinstance(caught.value, LabelError) and re.match("Row [0-9]+ has no", str(error)):
             return None  # both are wrong, and the label that does not fit came first
         told = str(caught.value.args[0])  # what reading proposes beside, routing does not try
-        start, _, end = re.sub("; |, and |[.] ", "\0", str(error.args[0]), count=1).partition("\0")
+        start, _, end = re.sub(r"\. (?=[0-9]|There are)|, and ", "\0", str(error.args[0]), count=1).partition("\0")
         if start.startswith("No row has a label") and how.get("missing") != "drop":
             start = "Row 1 has no label"  # as long as it is not known that no other row has one
         start = re.sub(r"Worker .* answered task .* more than once", "Worker ", start)  # which pair is found first?

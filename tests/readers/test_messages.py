@@ -210,7 +210,7 @@ VALUES = [
 TABLE = pd.DataFrame(rows(), columns=["worker", "task", "label"])
 ODD_GOLD = pd.DataFrame({"number": [1, 2], "a, b": ["x", "y"], "note": ["-", "-"]})
 GOLD = [
-    Message("gold without labels", solve(gold={1: None}), ("no row has a label",)),
+    Message("gold without labels", solve(gold={1: None}), ("has a label",)),
     Message("gold without a task", solve(gold=[(1, "x"), (None, "x")]), ("Row 2", "no task")),
     Message("two truths", solve(gold=[(1, "x"), (1, "y")]), ("'x' and 'y'",)),
     Message("two truths in a column", solve(TABLE, gold="column:label"), ("'x' and 'y'",)),

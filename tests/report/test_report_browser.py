@@ -182,12 +182,12 @@ def test_what_a_hostile_crowd_says_is_shown_and_never_run(browser: Browser, tmp_
         ("real", "#panel svg .truth", "#panel svg .dot"),
         ("ranking", "#panel svg .turned", "#panel svg .turned"),
         ("text", "#panel del", "#panel ins"),
-        ("bitmap", "#panel path.said", "#panel path.truth"),
+        ("bitmap", "#panel path.answer", "#panel path.truth"),
         ("set", "#panel del, #panel ins", "#panel .votes"),
         ("interval", "#panel rect.truth", "#panel rect.dot"),
-        ("boxes", "#panel path.said", "#panel path.truth"),
+        ("boxes", "#panel path.answer", "#panel path.truth"),
         ("spans", "#panel rect.truth", "#panel rect.dot"),
-        ("points", "#panel path.said", "#panel path.truth"),
+        ("points", "#panel path.answer", "#panel path.truth"),
         ("vector", "#panel .sides", "#panel .votes"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_page_says_of_a_panel_what_the_program_says_and_has_its_tables() -> No
     names = content["data"]["people"]["names"]
     said = [
         "".join(names[each] if isinstance(each, int) else each for each in pieces)
-        for pieces in content["panel"]["said"]
+        for pieces in content["panel"]["messages"]
     ]
     assert said[0] == "750 verdicts by 5 judges on 150 tasks (categorical)."
     assert any(line.startswith("Correlated errors: ") and "gpt and gpt-4" in line for line in said)

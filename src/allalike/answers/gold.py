@@ -50,7 +50,7 @@ class Gold:
         for column in (self.task, self.label):
             _refuse_missing(column)
         if not len(self.task):
-            raise GoldError("There are no gold labels: " + ("no row has a label." if self.blank else "no rows."))
+            raise GoldError("No row of the gold table has a label." if self.blank else "The gold table is empty.")
         codes, ids = self.task.factors
         counts = np.bincount(codes)
         if counts.max() > 1:

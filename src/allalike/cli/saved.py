@@ -142,7 +142,7 @@ def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **opt
 
 def _draw_plan(plan: AnswerPlan, path: Path | None, *, priced: bool) -> list[str]:
     sentences = repr(plan).splitlines()
-    if plan.summary["price"] is None and not priced:
+    if plan.facts.price is None and not priced:
         sentences.append("Each answer costs 1. To set a price per answer, use --price 0.05.")
     lines = [line for sentence in sentences for line in fold(sentence, "  ")]
     lines += ["", *_draw_table(plan.table, _N_PLANNED)] if len(plan.table) else []

@@ -102,7 +102,7 @@ def gather_gold(
         different = np.unique(codes.astype(np.int64) * len(values) + label_codes).tolist()
         pairs += [(ids[pair // len(values)], values[pair % len(values)]) for pair in different]
     if not pairs:
-        raise GoldError("There are no gold labels: no row has a label.")
+        raise GoldError("No row of the gold table has a label.")
     task, label = (join_values(role, [pair[place] for pair in pairs]) for place, role in enumerate(_ROLES))
     return _map(task, label, label.missing(), label_map, gold_map)
 

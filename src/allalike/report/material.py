@@ -13,7 +13,7 @@ import numpy as np
 from allalike.reliability.agreement import measure_scales
 from allalike.result.quality import list_reasons
 from allalike.result.summary import Summary
-from allalike.result.tables import worker_columns
+from allalike.result.tables import sureness, worker_columns
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
@@ -83,8 +83,7 @@ class Material:
     @property
     def confidence_name(self) -> str:
         """The name of the confidence: ``confidence`` for a probability, ``support`` for a share of weights."""
-        known = self.fit.uncertainty
-        return "support" if known is not None and known.confidence is None else "confidence"
+        return sureness(self.fit)
 
     def numbers(self, name: str) -> Floats:
         """Return a column of the table of workers as numbers; NaN if there is none."""

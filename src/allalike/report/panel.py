@@ -70,7 +70,7 @@ def describe_panel(material: Material, people: People) -> dict[str, Any] | None:
         if size := len(next(iter(table.values()))):
             columns = list(_list_columns(table, places))
             tables.append({"name": name, "title": title, "columns": columns, "more": max(size - _MAX_ROWS, 0)})
-    return {"said": split_messages(material.messages, material, people), "tables": tables}
+    return {"messages": split_messages(material.messages, material, people), "tables": tables}
 
 
 def _list_columns(table: Columns, places: dict[str, int]) -> Iterator[dict[str, Any]]:

@@ -39,6 +39,7 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
+from allalike.result.messages import name_some
 from allalike.result.quality import find_constant_workers, rate_disagreement
 from allalike.result.summaries import find_truths, find_worse
 from allalike.result.tables import ERRORS, sureness, trust_columns, worker_columns
@@ -357,12 +358,12 @@ def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
 def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
     """Return the first columns of the table of answers, and the share of each; equal shares if all weights are 0."""
     groups, weight = fit.copy_groups, fit.weight[block.worker]
-    voice = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
-    counts = weight * voice
-    share = counts / counts.sum() if counts.sum() > 0 else np.full(len(voice), 1 / len(voice))
+    effective = find_answer_weights(block if groups is None else with_voices(block, groups=groups)).weight
+    counts = weight * effective
+    share = counts / counts.sum() if counts.sum() > 0 else np.full(len(counts), 1 / len(counts))
     columns = {"worker": run.workers.take(block.worker), "label": run.encoding.decode(block.label), "weight": weight}
     if groups is not None:
-        columns |= {"effective_answers": voice, "copy_group": trust_columns(fit)["copy_group"].take(block.worker)}
+        columns |= {"effective_answers": effective, "copy_group": trust_columns(fit)["copy_group"].take(block.worker)}
     return {**columns, "share": share}, share
 
 
@@ -531,12 +532,12 @@ def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
     for group in groups.groups if groups is not None else ():
         if worker in group.members:
             others = [str(run.workers[number]) for number in group.members if number != worker]
-            more = f" and {len(others) - _N_NAMED:,} more" if len(others) > _N_NAMED else ""
+
             fidelity = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
             yield Flag(
                 "copies" if group.copies else "alike",
-                f"with {', '.join(others[:_N_NAMED])}{more}: {group.common:,} common tasks{fidelity}, same rare answer"
-                f" in {group.rare:,} (p = {group.p_value:.2g})",
+                f"with {name_some(others, len(others))}: {group.common:,} common tasks{fidelity}, same rare answer in"
+                f" {group.rare:,} (p = {group.p_value:.2g})",
             )
     worse = find_worse(run, fit)
     if worse is not None and worker in worse.workers:

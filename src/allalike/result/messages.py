@@ -91,8 +91,7 @@ _KINDS = {
     "ordinal": "levels of a scale, because answers to a task are close. Use domain='categorical' for a majority vote.",
 }
 _WRITTEN = {
-    "real": "numbers, as written, so means are estimated. Use domain='categorical' for a majority vote.",
-    "date": "dates, as written, so means are estimated. Use domain='categorical' for a majority vote.",
+    **_KINDS,
     "ordinal": "levels of a scale in words. Use domain='categorical' for a majority vote.",
     "set": "sets of items. Use domain='categorical' to vote on whole sets.",
     "ranking": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
@@ -174,7 +173,7 @@ def _name_kind(name: str, numbers: str) -> Remark:
 
 
 def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
-    """Name the quorum that was chosen, and what is estimated of ratings, with the option that changes it."""
+    """Describe the chosen quorum and the estimator of ratings, with the option that changes them."""
     if domain.quorum_curve is not None and isinstance(domain.quorum, float):
         radius = f"radius={domain.radius:g}, " if domain.radius else ""
         fixed = f"domain='{domain.name}({radius}quorum=0.5)'"
@@ -196,12 +195,9 @@ def _left_out(summary: Summary) -> Iterator[Remark]:
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
         yield Remark(f"Excluded {part} without a recognisable answer, such as {unparsed.example!r}.")
-    for what, number, word in (
-        ("repeats_added", summary.repeats_added, "how"),
-        ("repeats_set_aside", summary.repeats_set_aside, "which"),
-    ):
-        if number:
-            yield Remark(f"{format_excluded(what, number).removesuffix('.')} (duplicates= says {word}).")
+    for name in ("repeats_added", "repeats_set_aside"):
+        if number := getattr(summary, name):
+            yield Remark(f"{format_excluded(name, number).removesuffix('.')} (option duplicates=).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
@@ -212,7 +208,7 @@ def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int
             warnings.warn(DataNote(remark.sentence), stacklevel=stacklevel + 1)
 
 
-# Labels: how many there are, how they were estimated, their confidence, and their error against gold.
+# Labels: counts, estimation, confidence, and error on gold labels.
 
 
 CONFIDENCE_SOURCES = {
@@ -371,7 +367,7 @@ def format_alternative_model(second: AlternativeModel) -> str:
 
 
 def describe_changes(summary: Summary) -> Iterator[Remark]:
-    """Describe what changed when answers were added.
+    """Describe the changes after answers were added.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
@@ -384,30 +380,30 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
     1 of 3 labels (33.3 %) changed: task t1 from x to y.
     ada got worse: mean error 0.4 above that of others, before 0.1 (difference 0.1 to 0.5, p = 0.002).
     """
-    told = summary.changes
-    if told is None:
+    changes = summary.changes
+    if changes is None:
         return
-    aside = f", {count(told.set_aside, 'repeated answer')} removed" if told.set_aside else ""
-    yield Remark(f"{count(told.answers, 'answer')} added{aside}.")
-    if told.labels:
-        yield Remark(f"New labels: {name_some(told.labels, len(told.labels))}.")
-    if told.turned is None:
+    aside = f", {count(changes.set_aside, 'repeated answer')} removed" if changes.set_aside else ""
+    yield Remark(f"{count(changes.answers, 'answer')} added{aside}.")
+    if changes.labels:
+        yield Remark(f"New labels: {name_some(changes.labels, len(changes.labels))}.")
+    if changes.turned is None:
         yield Remark("Changed labels are not listed: labels of this type all shift slightly with new answers.")
     else:
-        some = [f"task {each.task} from {each.before} to {each.now}" for each in told.truths[:_N_NAMED]]
-        listed = f": {name_some(some, told.turned, _N_NAMED)}" if some else ""
-        part = f" ({share(told.turned, told.of)})" if told.turned else ""
-        yield Remark(f"{told.turned:,} of {count(told.of, 'label')}{part} changed{listed}.")
-    for each in told.workers[:_N_NAMED]:
+        tasks = [f"task {each.task} from {each.before} to {each.now}" for each in changes.truths[:_N_NAMED]]
+        listed = f": {name_some(tasks, changes.turned, _N_NAMED)}" if tasks else ""
+        part = f" ({share(changes.turned, changes.of)})" if changes.turned else ""
+        yield Remark(f"{changes.turned:,} of {count(changes.of, 'label')}{part} changed{listed}.")
+    for each in changes.workers[:_N_NAMED]:
         side = "above" if each.now > 0 else "below"
         yield Remark(
             f"{each.worker} got {each.what}: mean error {abs(each.now):.2g} {side} that of others, before"
             f" {each.before:.2g} (difference {each.ci_low:.2g} to {each.ci_high:.2g}, p = {each.p_value:.2g}).",
             names=[each.worker],
         )
-    if told.tested and not told.workers:
-        yield Remark(f"No significant change among {count(told.tested, 'worker')} with ten old and ten new answers.")
-    for members in told.copies[:_N_NAMED]:
+    if changes.tested and not changes.workers:
+        yield Remark(f"No significant change among {count(changes.tested, 'worker')} with ten old and ten new answers.")
+    for members in changes.copies[:_N_NAMED]:
         yield Remark(f"New copy group: {name_some(members, len(members))}.", names=members)
 
 

@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from allalike._core.columns.values import Values, frame_of
@@ -39,7 +40,9 @@ from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.readers.formats.source import cells
 from allalike.readers.sources import find_inputs, open_table
+from allalike.result.messages import name_some
 from allalike.result.saving import write_table
+from allalike.result.summary import Section
 
 if TYPE_CHECKING:
     import os
@@ -136,6 +139,43 @@ def _merge_similar(joint: Floats) -> Floats:
     return merged
 
 
+class ExpectedError(Section):
+    """Expected share of wrong labels with its 95 % interval."""
+
+    expected: float
+    ci_low: float
+    ci_high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.expected:.1f} % of the labels ({100 * self.ci_low:.1f} to {100 * self.ci_high:.1f} %)"
+
+
+class PlanStep(Section):
+    """Counts and cost of planned answers, and the expected error with them."""
+
+    answers: int
+    cost: float
+    tasks: int
+    workers: int
+    after: ExpectedError
+
+
+class PlanSummary(Section):
+    """Options of a plan, the expected error, the next batch, all answers, and whether to stop after them."""
+
+    budget: float
+    price: float | None
+    batch: int | None
+    min_gain: float
+    max_per_worker: int
+    tasks: int
+    known: int
+    before: ExpectedError
+    next: PlanStep
+    all: PlanStep
+    stop: bool
+
+
 @dataclass(frozen=True)
 class CrowdUncertainty:
     """Uncertainty of the labels, and error rates of the workers."""
@@ -150,12 +190,12 @@ class CrowdUncertainty:
         """Return the uncertainty of a selection of tasks."""
         return TaskUncertainty(self.state[rows], self.k)
 
-    def describe_error(self, error: float) -> dict[str, float]:
+    def describe_error(self, error: float) -> ExpectedError:
         """Return the expected error, a mean over tasks, with its 95 % interval."""
         n = max(len(self.tasks), 1)
         variance = error * (1 - error) * (1 / n + (1 / self.truths if self.truths else 0.0))
         spread = NORMAL_QUANTILE * math.sqrt(max(variance, 0.0))
-        return {"expected": error, "ci_low": max(error - spread, 0.0), "ci_high": min(error + spread, 1.0)}
+        return ExpectedError(error, max(error - spread, 0.0), min(error + spread, 1.0))
 
 
 def estimate_uncertainty(
@@ -351,11 +391,35 @@ class AnswerPlan:
     """
 
     table: pd.DataFrame
-    summary: dict[str, Any]
+    facts: PlanSummary
     inputs: tuple[Path, ...] = ()
 
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Options, expected errors and counts as a dictionary."""
+        return dict(msgspec.to_builtins(self.facts))
+
     def __repr__(self) -> str:
-        return "\n".join(_describe_plan(self.summary))
+        plan = self.facts
+        lines = [f"Expected error now: {plan.before}."]
+        if plan.next.answers:
+            answers, tasks = count(plan.next.answers, "answer"), count(plan.next.tasks, "task")
+            cost = f"by {count(plan.next.workers, 'worker')} for {plan.next.cost:,.10g} of {plan.budget:,.10g}"
+            lines.insert(0, f"Collect {answers} to {tasks} {cost}.")
+            lines.append(f"Expected error with these answers: {plan.next.after}.")
+        if plan.all.answers > plan.next.answers:
+            costs = f"{plan.all.answers:,} answers for {plan.all.cost:,.10g}"
+            lines.append(f"Expected error with all {costs}: {plan.all.after}.")
+        if not plan.known:
+            lines.append(
+                "Without gold labels, this estimate misses errors that most workers share, so it may be far too low."
+                " Half of such intervals held on public crowds. Gold labels measure the error."
+            )
+        if plan.stop:
+            least = f"less than {plan.min_gain:g} errors per unit of money" if plan.min_gain else "no errors"
+            then = f"Stop after {plan.all.cost:,.10g} of {plan.budget:,.10g}" if plan.all.answers else "Stop"
+            lines.append(f"{then}: further answers are expected to prevent {least}.")
+        return "\n".join(lines)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV atomically and return the path.
@@ -416,30 +480,33 @@ def make_plan(
         "gain": np.array([each.gain for each in now], float),
     }
     before = float(crowd.of_tasks().errors.mean()) if len(crowd.tasks) else 0.0
-    steps = {name: _describe_step(each, before, crowd) for name, each in (("next", now), ("all", asked))}
-    options = {"budget": budget, "price": price, "batch": batch, "min_gain": min_gain}
-    summary = {
-        **options,
-        "max_per_worker": int(offers.load[0]),
-        "tasks": len(crowd.tasks),
-        "known": crowd.truths,
-        "before": crowd.describe_error(before),
-        **steps,
-        "stop": budget - steps["all"]["cost"] >= offers.cheapest,
-    }
-    return AnswerPlan(frame_of(columns), summary, (*result.inputs, *find_inputs(prices)))
+    whole = _describe_step(asked, before, crowd)
+    facts = PlanSummary(
+        budget=budget,
+        price=price,
+        batch=batch,
+        min_gain=min_gain,
+        max_per_worker=int(offers.load[0]),
+        tasks=len(crowd.tasks),
+        known=crowd.truths,
+        before=crowd.describe_error(before),
+        next=_describe_step(now, before, crowd),
+        all=whole,
+        stop=budget - whole.cost >= offers.cheapest,
+    )
+    return AnswerPlan(frame_of(columns), facts, (*result.inputs, *find_inputs(prices)))
 
 
-def _describe_step(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> dict[str, Any]:
+def _describe_step(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> PlanStep:
     """Return the counts and the cost of planned answers, and the expected error with them."""
     saved = sum(each.saved for each in asked)
-    return {
-        "answers": len(asked),
-        "cost": float(sum(each.price for each in asked)),
-        "tasks": len({each.task for each in asked}),
-        "workers": len({each.worker for each in asked}),
-        "after": crowd.describe_error(before - saved / max(len(crowd.tasks), 1)),
-    }
+    return PlanStep(
+        answers=len(asked),
+        cost=float(sum(each.price for each in asked)),
+        tasks=len({each.task for each in asked}),
+        workers=len({each.worker for each in asked}),
+        after=crowd.describe_error(before - saved / max(len(crowd.tasks), 1)),
+    )
 
 
 def _limit_loads(offers: Offers, answers: int, max_per_worker: int | None) -> Offers:
@@ -460,52 +527,10 @@ def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
     return [of_task[place] for place in places]
 
 
-def _describe_plan(summary: Mapping[str, Any]) -> list[str]:
-    """Describe a plan: its answers and their cost, the expected error with its interval, and whether to stop.
-
-    >>> error = {"expected": 0.1, "ci_low": 0.02, "ci_high": 0.15}
-    >>> step = {"answers": 3, "cost": 6.0, "tasks": 2, "workers": 3, "after": error}
-    >>> for line in _describe_plan({"budget": 6, "before": error, "next": step, "all": step, "min_gain": 0.0,
-    ...                    "stop": False, "known": 40}):
-    ...     print(line)
-    Collect 3 answers to 2 tasks by 3 workers for 6 of 6.
-    Expected error now: 10.0 % of the labels (2.0 to 15.0 %).
-    Expected error with these answers: 10.0 % of the labels (2.0 to 15.0 %).
-    """
-    now, whole = summary["next"], summary["all"]
-    lines = [f"Expected error now: {_write(summary['before'])}."]
-    if now["answers"]:
-        asked = [count(now[name], name[:-1]) for name in ("answers", "tasks", "workers")]
-        lines.insert(
-            0,
-            f"Collect {asked[0]} to {asked[1]} by {asked[2]} for {now['cost']:,.10g} of {summary['budget']:,.10g}.",
-        )
-        lines.append(f"Expected error with these answers: {_write(now['after'])}.")
-    if whole["answers"] > now["answers"]:
-        after = _write(whole["after"])
-        lines.append(f"Expected error with all {whole['answers']:,} answers for {whole['cost']:,.10g}: {after}.")
-    if not summary["known"]:
-        lines.append(
-            "Without gold labels, this estimate misses errors that most workers share, so it may be far too low. Half"
-            " of such intervals held on public crowds. Gold labels measure the error."
-        )
-    if summary["stop"]:
-        least = f"less than {summary['min_gain']:g} errors per unit of money" if summary["min_gain"] else "no errors"
-        then = f"Stop after {whole['cost']:,.10g} of {summary['budget']:,.10g}" if whole["answers"] else "Stop"
-        lines.append(f"{then}: further answers are expected to prevent {least}.")
-    return lines
-
-
-def _write(error: Mapping[str, float]) -> str:
-    shares = [f"{100 * error[name]:.1f}" for name in ("expected", "ci_low", "ci_high")]
-    return f"{shares[0]} % of the labels ({shares[1]} to {shares[2]} %)"
-
-
 # Prices per answer by each worker or judge.
 
 _WORKER_COLUMNS = ("worker", "judge", "model")
 _FORM = "Give prices as a mapping, or as a table with the columns worker and price"
-_MAX_NAMED = 5
 
 
 def read_prices(source: Any) -> dict[str, float]:
@@ -543,12 +568,10 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
     names = [str(judge) for judge in judges]
     if strangers := [judge for judge in prices if judge not in names]:
         raise OptionError(
-            f"The prices name {_list_names(strangers)}, but the judges are {_list_names(names)}. Correct the names."
+            f"The prices name {_quote(strangers)}, but the judges are {_quote(names)}. Correct the names."
         )
     if missing := [name for name in names if name not in prices]:
-        raise OptionError(
-            f"There is no price for {_list_names(missing)}. Give a price for every judge, 0 if it is free."
-        )
+        raise OptionError(f"There is no price for {_quote(missing)}. Give a price for every judge, 0 if it is free.")
     return np.array([prices[name] for name in names])
 
 
@@ -562,6 +585,5 @@ def _check_price(judge: Any, price: Any) -> float:
     return value
 
 
-def _list_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(map(repr, names[:_MAX_NAMED])) + more
+def _quote(names: Sequence[str]) -> str:
+    return name_some(list(map(repr, names)), len(names))

@@ -46,7 +46,7 @@ from allalike.errors import AllalikeError, InputError, UnsupportedError
 from allalike.methods import METHODS
 from allalike.readers import READ_OPTIONS, Scan, find_unusual
 from allalike.readers.gold import is_written, read_label_map
-from allalike.result.summary import Section, Summary
+from allalike.result.summary import MethodName, Section, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -92,13 +92,6 @@ class _Recognised(Section):
     gold: dict[str, int] = {}
 
 
-class _Method(Section):
-    """The method."""
-
-    name: str
-    options: dict[str, Any]
-
-
 class _Settings(Section, forbid_unknown_fields=True, omit_defaults=True):
     """Settings of the estimation."""
 
@@ -123,7 +116,7 @@ class _KeptCall(Section, kw_only=True):
     format: int
     answers: tuple[int, int, int]
     domain: dict[str, Any]
-    method: _Method
+    method: MethodName
     settings: _Settings
     read: _ReadOptions
     gold: tuple[int, bool, bool] | None

@@ -59,14 +59,9 @@ if TYPE_CHECKING:
     from allalike.result.writers import Writer
 
 _MAX_NEXT = 100_000  # tasks in the table of tasks to ask about next
-_UNKEPT = "as requested"  # the reason for not saving the answers
-_NO_REPORT = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="generator" content="allalike">
-<title>allalike report</title>
-<p>{}</p>
-"""
+_NO_REPORT = (
+    '<!doctype html><meta charset="utf-8"><meta name="generator" content="allalike"><title>Report</title><p>{}</p>'
+)
 
 
 def save_result(
@@ -121,7 +116,9 @@ def save_result(
         if how.report:
             _write_page_or_note(material or partial(_gather, result, notes), stage / REPORT)
         further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
-        kept = _write_state(stage / STATE, call, result.summary, None if material else how) if answers else _UNKEPT
+        kept = (
+            _write_state(stage / STATE, call, result.summary, None if material else how) if answers else "as requested"
+        )
         described = {
             "schema": name_schema("discover"),
             **result.summary,
@@ -213,8 +210,9 @@ def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tupl
     """Write a report atomically; it replaces an earlier report, and other files only with ``overwrite``."""
     from allalike.report.page import render
 
-    target = Path(path)
-    with page_output(path, inputs=inputs, overwrite=overwrite).staged([target.name]) as stage:
+    target, mark = Path(path), 'name="generator" content="allalike'
+    output = _file_output(path, "report.html", lambda start: mark in start, inputs, overwrite=overwrite)
+    with output.staged([target.name]) as stage:
         (stage / target.name).write_text(render(material), encoding="utf-8")
     return target
 
@@ -365,12 +363,6 @@ def write_table(
             table = table.map(lambda cell: guard_text(cell) if isinstance(cell, str) else cell)
         table.to_csv(stage / target.name, index=False)
     return target
-
-
-def page_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:
-    """Return the output file of a report, which may replace an earlier report."""
-    mark = 'name="generator" content="allalike'
-    return _file_output(path, "report.html", lambda start: mark in start, inputs, overwrite=overwrite)
 
 
 def list_output(

@@ -228,20 +228,16 @@ def describe_confidence(run: Run, fit: Fit, found: TaskTable) -> dict[str, Any]:
     if "estimated_from" in confidence and confidence["estimated_from"] != "answers" and np.isfinite(mean):
         confidence = {**confidence, **estimate_share_right(mean, fit.uncertainty.share_se)}
     trust = {} if fit.uncertainty.trust is None else {"trust": fit.uncertainty.trust}
-    return _rounded({**confidence, "mean": mean, **trust, **per_task})
+    return dict(_rounded({**confidence, "mean": mean, **trust, **per_task}))
 
 
-def _rounded(notes: Mapping[str, Any]) -> dict[str, Any]:
+def _rounded(value: Any) -> Any:
     """Round all numbers to six digits, because further digits depend on the order of additions."""
-    return {name: _round(value) for name, value in notes.items()}
-
-
-def _round(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):
-        return _rounded(value)
-    return [_round(each) for each in value] if isinstance(value, list) else value
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value
 
 
 def summarise(run: Run, fit: Fit, found: TaskTable, settings: dict[str, Any]) -> dict[str, Any]:
@@ -289,7 +285,7 @@ def group_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
 
 
 def _describe_group(run: Run, group: CopyGroup) -> dict[str, Any]:
-    """Describe a group of workers who copy, or who are similar."""
+    """Describe a copy group or a group of similar workers."""
     return {
         "kind": "copies" if group.copies else "alike",
         "members": [run.workers[number] for number in group.members],

@@ -28,11 +28,11 @@ Parameters = dict[str, "Floats"]
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Options, ABC):
-    """A kind of crowd: it samples labels, workers, and the answer of a worker to a task.
+    """A model of a crowd, which samples true labels, workers and answers.
 
-    The parameters of a worker, such as a standard deviation, are sampled from the population; the fault is the mean
-    distance to the true label that follows from them. `usual_tasks` is the default number of tasks, and `pictures`
-    whether labels are image files.
+    The parameters of a worker, such as a standard deviation, are sampled from the population. They determine the fault,
+    the expected distance to the true label. `usual_tasks` is the default number of tasks, and `pictures` is True if
+    labels are image files.
     """
 
     name: ClassVar[str]
@@ -58,7 +58,7 @@ class Model(Options, ABC):
 
     @property
     def encoding(self) -> Encoding:
-        """The encoding of all possible labels; sampled labels are its codes."""
+        """The encoding of all possible labels; sampled labels are codes of it."""
         return self.domain.learn(Column("label", []))
 
     @abstractmethod
@@ -71,14 +71,14 @@ class Model(Options, ABC):
 
     @abstractmethod
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Sample one answer for each true label, by a worker with these parameters."""
+        """Sample one answer for each true label, given the parameters of its worker."""
 
     @abstractmethod
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the mean distance of each worker to the truth."""
+        """Return each worker's expected distance to the truth."""
 
     def column(self, labels: Array) -> Any:
-        """Return labels as in a table."""
+        """Return labels as a column of a table."""
         return arrow_of(labels)
 
     def draw(self, population: Population | str, workers: int, rng: np.random.Generator) -> Floats:
@@ -87,17 +87,17 @@ class Model(Options, ABC):
 
 
 def check_within(values: Any, most: float, what: str) -> Floats:
-    """Return the values as an array if all of them lie between 0 and a limit.
+    """Return the values as an array, if all are between 0 and a limit.
 
-    >>> check_within([0.5, 1.5], 1, "A probability of error")
+    >>> check_within([0.5, 1.5], 1, "An error probability")
     Traceback (most recent call last):
-    allalike.errors.OptionError: A probability of error must be between 0 and 1, and one is 1.5.
+    allalike.errors.OptionError: An error probability must be between 0 and 1, but one is 1.5.
     """
     array = np.asarray(values, np.float64)
     fits = (array >= 0) & (array <= most)
     if not fits.all():
-        limit = f"between 0 and {most:g}" if np.isfinite(most) else "a number, at least 0"
-        raise OptionError(f"{what} must be {limit}, and one is {array[~fits].flat[0]:g}.")
+        limit = f"between 0 and {most:g}" if np.isfinite(most) else "at least 0"
+        raise OptionError(f"{what} must be {limit}, but one is {array[~fits].flat[0]:g}.")
     return array
 
 
@@ -105,7 +105,7 @@ def check_within(values: Any, most: float, what: str) -> Floats:
 
 
 def id_column(letter: str, number: int) -> pa.Array:
-    """Number ids from 1, all of the same length, so that they sort like the numbers.
+    """Return numbered ids from 1, padded to equal length so that they sort numerically.
 
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']
@@ -115,7 +115,7 @@ def id_column(letter: str, number: int) -> pa.Array:
 
 
 def item_names(items: int) -> list[str]:
-    """Name items by letters, or by numbers if there are too many.
+    """Return letters as names of items, or numbered names for more than 26 items.
 
     >>> item_names(3), item_names(27)[-1]
     (['a', 'b', 'c'], 'i27')
@@ -124,7 +124,7 @@ def item_names(items: int) -> list[str]:
 
 
 def interval_column(labels: Array) -> pa.Array:
-    """Write sets of intervals as JSON; empty ones are left out.
+    """Format sets of intervals as JSON, without empty intervals.
 
     >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
     ['[[3, 7], [10, 12]]', '[]']
@@ -141,12 +141,12 @@ def interval_column(labels: Array) -> pa.Array:
     return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
 
 
-# Classes that workers mistake for each other, with one probability or two.
+# Classes, with one or two error probabilities per worker.
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoinModel(Model):
-    """Classes of about equal size, which each worker mistakes with an individual probability.
+    """Equally frequent classes, with one error probability per worker.
 
     >>> from allalike.simulation import simulate
     >>> drawn = simulate(OneCoinModel(classes=3, population="fixed(values=0)"), workers=1, tasks=6, seed=1).drawn
@@ -155,7 +155,7 @@ class OneCoinModel(Model):
     """
 
     name: ClassVar[str] = "one-coin"
-    summary: ClassVar[str] = "classes with a probability of error per worker; options population, classes"
+    summary: ClassVar[str] = "classes with one error probability per worker; options population, classes"
     classes: int = whole(2, least=2)
 
     @property
@@ -165,7 +165,7 @@ class OneCoinModel(Model):
 
     @property
     def flag(self) -> str:
-        """Classes, and their number."""
+        """The label type with its number of classes."""
         return f"categorical(classes={self.classes})"
 
     @property
@@ -178,22 +178,22 @@ class OneCoinModel(Model):
         return rng.permutation(np.arange(tasks) % self.classes)
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Sample a probability of error."""
+        """Sample error probabilities."""
         return {"error": check_within(self.draw(self.population, workers, rng), 1, "The error of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Err with the given probability, with any other class."""
+        """Replace true classes by other classes with the given probability."""
         wrong = rng.random(len(truth)) < parameters["error"]
         return np.asarray((truth + wrong * rng.integers(1, self.classes, len(truth))) % self.classes)
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the probability of error."""
+        """Return the error probability."""
         return parameters["error"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoCoinModel(OneCoinModel):
-    """Classes 0 and 1, with different probabilities of error.
+    """Classes 0 and 1, with different error probabilities.
 
     >>> from allalike.simulation import simulate
     >>> simulate(TwoCoinModel(population="fixed(values=0.1)", misses="fixed(values=0.5)"), workers=1, tasks=4).faults
@@ -215,19 +215,19 @@ class TwoCoinModel(OneCoinModel):
         return rng.permutation((np.arange(tasks) < round(self.prevalence * tasks)).astype(np.int64))
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Sample two probabilities of error."""
+        """Sample two error probabilities per worker."""
         pairs = {"false_alarm": self.population, "miss": self.misses}
         return {
             name: check_within(self.draw(p, workers, rng), 1, f"The {name} of a worker") for name, p in pairs.items()
         }
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Err with the probability of the true class."""
+        """Replace true classes with the error probability of the class."""
         wrong = rng.random(len(truth)) < np.where(truth == 1, parameters["miss"], parameters["false_alarm"])
         return np.where(wrong, 1 - truth, truth)
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the mean probability of error over tasks."""
+        """Return the mean error probability over tasks."""
         return (1 - self.prevalence) * parameters["false_alarm"] + self.prevalence * parameters["miss"]
 
 
@@ -236,7 +236,7 @@ class TwoCoinModel(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianModel(Model):
-    """Numbers with Gaussian errors of the answers.
+    """Numbers with Gaussian errors.
 
     >>> from allalike.simulation import simulate
     >>> simulate(GaussianModel(population="fixed(values=3)"), workers=2, tasks=5).faults
@@ -274,19 +274,19 @@ class GaussianModel(Model):
         return parameters["sd"] ** 2 + parameters["bias"] ** 2
 
 
-# Rankings that scatter around the truth: the farther, the less likely.
+# Rankings with Mallows noise.
 #
-# A ranking with K pairs in the wrong order has a probability proportional to phi^K (Mallows 1957): phi = 0 is the
-# truth itself, phi = 1 any order alike. Repeated insertion draws such a ranking exactly (Doignon, Pekec and
-# Regenwetter 2004): the items come in their true order, and the i-th is inserted v places before the end of those that
-# are there, with a probability proportional to phi^v, v < i. Each such place is one more pair in the wrong order, so
+# A ranking with K discordant pairs has a probability proportional to phi^K (Mallows 1957): phi = 0 always yields the
+# truth, and phi = 1 a uniform distribution. Repeated insertion samples such rankings exactly (Doignon, Pekec and
+# Regenwetter 2004). Items are inserted in their true order, the i-th item v places before the end with a probability
+# proportional to phi^v, v < i. Each place adds one discordant pair, so
 #
 #     E[K] = sum over i = 1..q of  (sum of v phi^v) / (sum of phi^v),   v = 0..i-1.
 
 
 @dataclass(frozen=True, kw_only=True)
 class MallowsModel(Model):
-    """Orders of some items; the workers' rankings scatter around them.
+    """Rankings of items with Mallows noise.
 
     >>> from allalike.simulation import simulate
     >>> simulate(MallowsModel(items=4), workers=3, tasks=1).answers.n_answers
@@ -294,14 +294,14 @@ class MallowsModel(Model):
     """
 
     name: ClassVar[str] = "mallows"
-    summary: ClassVar[str] = "rankings that scatter around the truth; options population (of phi), items"
+    summary: ClassVar[str] = "rankings with Mallows noise; options population (of phi), items"
     population: Population | str = drawn_from("normal(mean=0.65, sd=0.15, outside='clip')")
     items: int = whole(6, least=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.items > MAX_ITEMS:
-            raise OptionError(f"items is {self.items}. At most {MAX_ITEMS} can be ranked.")
+            raise OptionError(f"items is {self.items}, but at most {MAX_ITEMS} items can be ranked. Use fewer items.")
 
     @property
     def domain(self) -> Domain:
@@ -310,7 +310,7 @@ class MallowsModel(Model):
 
     @property
     def size(self) -> int:
-        """One item at each place."""
+        """Number of items."""
         return self.items
 
     @property
@@ -327,13 +327,13 @@ class MallowsModel(Model):
         return {"phi": check_within(self.draw(self.population, workers, rng), 1, "The phi of a worker")}
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Insert the items of each true order, best first, one after the other."""
+        """Insert the items of each true ranking one by one, best first."""
         n, items = truth.shape
-        with np.errstate(divide="ignore"):  # at phi = 0 and 1, limits that no draw can tell from these
+        with np.errstate(divide="ignore"):  # clipping at phi = 0 and 1 does not change any sample
             log_phi = np.clip(np.log(parameters["phi"]), -700.0, -1e-15)
         position = np.zeros((items, n), np.int16)
         for i in range(1, items):
-            # It goes back at most v places where a uniform draw is below (1 - phi^(v+1)) / (1 - phi^(i+1)).
+            # P[at most v places back] = (1 - phi^(v+1)) / (1 - phi^(i+1))
             back = np.log1p(rng.random(n) * np.expm1((i + 1) * log_phi)) / log_phi
             position[i] = i - np.minimum(back.astype(np.int16), i)
             position[:i] += position[:i] >= position[i]
@@ -342,7 +342,7 @@ class MallowsModel(Model):
         return answers
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Return the expected Kendall tau distance, as a share of all pairs."""
+        """Return the expected Kendall tau distance, normalised by the number of pairs."""
         places = np.arange(self.items)
         chances = parameters["phi"][:, None] ** places
         wrong = np.cumsum(places * chances, axis=1) / np.cumsum(chances, axis=1)
@@ -355,27 +355,27 @@ class MallowsModel(Model):
         return pc.binary_join(pa.ListArray.from_arrays(starts, names), ">").cast("large_string")
 
 
-# Models of areas: intervals of a line, or pixels of a picture.
+# Intervals and masks.
 
 
-_GRID, _TRIALS = 24, 100  # shifts for which a fault is measured, and tasks for each
-_MAX_TRUTH_VALUES = 5_000_000  # in the truths of these tasks
+_GRID, _TRIALS = 24, 100  # number of shifts for which faults are measured, and tasks per shift
+_MAX_TRUTH_VALUES = 5_000_000  # in the true labels of these tasks
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shape(Model):
-    """A model that moves the covered area; its distance to the truth is measured on separate tasks."""
+    """A model that moves boundaries; the fault is measured on separate tasks."""
 
     @abstractmethod
     def distance_between(self, answers: Array, truth: Array) -> Floats:
         """Return the Jaccard distance of each answer to its truth."""
 
     def parameters(self, workers: int, rng: np.random.Generator) -> Parameters:
-        """Sample the shift of a worker's bounds."""
+        """Sample the standard deviation of boundary errors."""
         return {"shift": check_within(self.draw(self.population, workers, rng), np.inf, "The shift of a worker")}
 
     def faults(self, parameters: Parameters) -> Floats:
-        """Measure the mean distance for some shifts, and interpolate."""
+        """Measure the mean distance for several shifts, and interpolate."""
         shift, rng = parameters["shift"], np.random.default_rng(0)
         grid = np.unique(np.linspace(shift.min(), shift.max(), _GRID))
         distance = np.zeros(len(grid))
@@ -389,7 +389,7 @@ class _Shape(Model):
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalModel(_Shape):
-    """Sets of intervals between whole numbers; workers move their bounds.
+    """Sets of intervals between integers; workers move the bounds.
 
     >>> from allalike.simulation import simulate
     >>> simulate(IntervalModel(intervals=2), workers=2, tasks=2).truth["label"].tolist()
@@ -406,7 +406,7 @@ class IntervalModel(_Shape):
     def __post_init__(self) -> None:
         super().__post_init__()
         if 2 * self.intervals > self.length + 1:
-            raise OptionError(f"{self.intervals} intervals do not fit on a line of length {self.length}.")
+            raise OptionError(f"{self.intervals} intervals do not fit on a line of length {self.length}. Use fewer.")
 
     @property
     def domain(self) -> Domain:
@@ -415,17 +415,17 @@ class IntervalModel(_Shape):
 
     @property
     def size(self) -> int:
-        """Two bounds of each interval."""
+        """Number of bounds."""
         return 2 * self.intervals
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Sample different bounds, in order."""
+        """Sample distinct bounds in ascending order."""
         bounds = 2 * self.intervals
         free = rng.integers(0, self.length - bounds + 2, (tasks, bounds))
         return (np.sort(free, axis=1) + np.arange(bounds)).reshape(tasks, self.intervals, 2)
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Move the bounds by Gaussian errors, sort them, and drop some intervals."""
+        """Move the bounds by Gaussian errors, sort them, and omit missed intervals."""
         shift = parameters["shift"][:, None, None]
         shape = np.broadcast_shapes(truth.shape, shift.shape)
         moved = np.rint(truth + shift * rng.standard_normal(shape)).clip(0, self.length).astype(np.int64)
@@ -435,7 +435,7 @@ class IntervalModel(_Shape):
         return answers
 
     def distance_between(self, answers: Array, truth: Array) -> Floats:
-        """Compare lengths."""
+        """Return Jaccard distances of lengths."""
         rows = np.arange(len(answers))
         return lengths.distance(_unions(answers), rows, _unions(truth), rows)
 
@@ -446,7 +446,7 @@ class IntervalModel(_Shape):
 
 @dataclass(frozen=True, kw_only=True)
 class MaskModel(_Shape):
-    """Ellipses in pictures with random outlines.
+    """Masks of ellipses with random outlines.
 
     >>> from allalike.simulation import simulate
     >>> simulate(MaskModel(height=32, width=40), workers=2, tasks=3).drawn.label.shape
@@ -454,7 +454,7 @@ class MaskModel(_Shape):
     """
 
     name: ClassVar[str] = "masks"
-    summary: ClassVar[str] = "masks with wobbling outlines; options population, height, width, grain, specks"
+    summary: ClassVar[str] = "masks with random outlines; options population, height, width, grain, specks"
     usual_tasks: ClassVar[int] = 20
     pictures: ClassVar[bool] = True
     population: Population | str = drawn_from("uniform(low=0.5, high=6.0)")
@@ -470,11 +470,11 @@ class MaskModel(_Shape):
 
     @property
     def size(self) -> int:
-        """All pixels."""
+        """Number of pixels."""
         return self.height * self.width
 
     def truths(self, tasks: int, rng: np.random.Generator) -> Array:
-        """Sample ellipses of any direction with a centre near the middle."""
+        """Sample ellipses with random direction and a centre near the middle."""
         size = np.array([self.height, self.width])
         centre, radius = rng.uniform(0.35, 0.65, (tasks, 2)) * size, rng.uniform(0.15, 0.35, (tasks, 2)) * size.min()
         angle = rng.uniform(0, np.pi, tasks)[:, None, None]
@@ -488,11 +488,11 @@ class MaskModel(_Shape):
         return inside
 
     def answers(self, truth: Array, parameters: Parameters, rng: np.random.Generator) -> Array:
-        """Move the outlines by a smooth random field, and flip some pixels.
+        """Move the outlines by a smooth random field, and flip random pixels.
 
         A pixel belongs to the answer if its distance to the outline (positive inside) plus the field is positive. The
-        field is Gaussian with the worker's shift as its standard deviation, everywhere: it is drawn on a coarse grid
-        and interpolated with weights whose squares sum to 1.
+        field is Gaussian, and its standard deviation is the worker's shift. It is sampled on a coarse grid and
+        interpolated with weights whose squares sum to 1, so its variance is constant.
         """
         shift = parameters["shift"][:, None, None]
         n = max(len(truth), len(shift))
@@ -502,30 +502,30 @@ class MaskModel(_Shape):
         return answers ^ (rng.random(answers.shape) < self.specks) if self.specks else answers
 
     def distance_between(self, answers: Array, truth: Array) -> Floats:
-        """Compare pixels."""
+        """Return Jaccard distances of pixels."""
         area, common = answers.sum(axis=(1, 2)), (answers & truth).sum(axis=(1, 2))
         return overlap.jaccard(area, truth.sum(axis=(1, 2)), common)
 
     def column(self, labels: Array) -> Any:
-        """Return the masks as they are."""
+        """Return a list of masks."""
         return list(labels)
 
 
 def _unions(bounds: Array) -> lengths.Unions:
-    """Leave out empty intervals."""
+    """Remove empty intervals."""
     held = bounds[..., 1] > bounds[..., 0]
     first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
     return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
 
 
 def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:
-    """Return the distance of each pixel to the outline, positive inside.
+    """Return the distance from each pixel to the outline, positive inside.
 
-    Pixels beyond the border are outside; an empty mask stays empty.
+    Pixels beyond the border count as outside; an empty mask stays empty.
     """
     depth, before = np.empty(pixels.shape), None
     for place in np.ndindex(pixels.shape[:-2]):
-        same = before is not None and np.array_equal(pixels[place], pixels[before])  # as answers to one task are
+        same = before is not None and np.array_equal(pixels[place], pixels[before])  # answers to the same task
         depth[place] = depth[before] if same else _depth(np.pad(pixels[place], 1))[1:-1, 1:-1]
         before = place
     return depth
@@ -541,7 +541,7 @@ def _depth(mask: npt.NDArray[np.bool_]) -> Floats:
 
 
 def _interpolation(size: int, grain: int) -> Floats:
-    """Return the weights of the points of a coarse grid for each pixel; their squares sum to 1."""
+    """Return interpolation weights from a coarse grid to pixels; their squares sum to 1 per pixel."""
     pixel, point = np.arange(size)[:, None] / grain, np.arange(-(-(size - 1) // grain) + 1)
     weights = np.maximum(0.0, 1 - np.abs(pixel - point))
     rows: Floats = weights / np.linalg.norm(weights, axis=1, keepdims=True)

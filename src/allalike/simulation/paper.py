@@ -1,11 +1,11 @@
-"""The generated crowds of the paper (Meir et al. 2023), under its names.
+"""Simulated crowds of the paper (Meir et al. 2023), under their names in the paper.
 
-``N`` crowds are normal, ``HS`` crowds are hammers and spammers: each worker is a hammer with probability 0.2. All
-second parameters of normal distributions are standard deviations. In the real crowds the number of a worker is the
-standard deviation of their errors, which reproduces the tables; the text calls it a variance, which is
-``real SYN.N(reading='variance')``. Errors of four classes and Mallows' phi are clipped, the others truncated; the
-printed numbers of the real crowd fit closest if its standard deviations are folded at 0 instead, as they are where
-nothing is truncated: ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
+``N`` crowds are normal, and ``HS`` crowds consist of hammers and spammers: each worker is a hammer with probability
+0.2. The second parameter of each normal distribution is a standard deviation. In real crowds, a worker's parameter is
+the standard deviation of errors, which reproduces the tables. The text calls it a variance; this is
+``real SYN.N(reading='variance')``. Error probabilities of four classes and Mallows' phi are clipped, and other
+parameters truncated. The printed numbers of the real crowd fit best if standard deviations are folded at 0 instead:
+``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RealN(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class RealHS(GaussianModel):
-    """Numbers; hammers have the standard deviation 0.2, spammers 1."""
+    """Numbers; the standard deviation is 0.2 for hammers and 1 for spammers."""
 
     name: ClassVar[str] = "real SYN.HS"
     summary: ClassVar[str] = "numbers; standard deviations 0.2 (a fifth of the workers) and 1"
@@ -49,7 +49,7 @@ class RealHS(GaussianModel):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryN(OneCoinModel):
-    """Two classes; probabilities of error are N(0.35, 0.15), truncated to 0..1."""
+    """Two classes; error probabilities are N(0.35, 0.15), truncated to 0..1."""
 
     name: ClassVar[str] = "binary SYN.N"
     summary: ClassVar[str] = "two classes; errors N(0.35, 0.15)"
@@ -66,7 +66,7 @@ class BinaryHS(OneCoinModel):
 
 @dataclass(frozen=True, kw_only=True)
 class FourClasses(OneCoinModel):
-    """Four classes; probabilities of error are N(0.6, 0.3), clipped to 0..1."""
+    """Four classes; error probabilities are N(0.6, 0.3), clipped to 0..1."""
 
     name: ClassVar[str] = "k=4 SYN"
     summary: ClassVar[str] = "four classes; errors N(0.6, 0.3), clipped"
@@ -93,7 +93,7 @@ class RankingHS(MallowsModel):
     population: Population | str = "hammer-spammer(good=0.3, bad=0.99)"
 
 
-# Names of models, and their short forms.
+# Names of models, and abbreviations.
 
 
 CROWDS: dict[str, type[Model]] = {
@@ -105,15 +105,15 @@ MODELS: dict[str, type[Model]] = CROWDS | {
 
 
 def as_model(spec: Model | str) -> Model:
-    """Return a model, given itself or its name with options in brackets.
+    """Return a model, given a model or a name with options in brackets.
 
-    Words of a name may be left out or abbreviated if the name stays unique.
+    Words of a name may be omitted or abbreviated if the name remains unique.
 
     >>> as_model("one-coin(classes=3)").classes, as_model("ranking-hs").name, as_model("k4").name
     (3, 'ranking SYN.HS', 'k=4 SYN')
     >>> as_model("SYN.N")
     Traceback (most recent call last):
-    allalike.errors.UnknownNameError: 'SYN.N' may be real SYN.N, binary SYN.N or ranking SYN.N. Say which.
+    allalike.errors.UnknownNameError: 'SYN.N' may be real SYN.N, binary SYN.N or ranking SYN.N. Use one of these names.
     """
     if isinstance(spec, Model):
         return spec
@@ -122,14 +122,14 @@ def as_model(spec: Model | str) -> Model:
 
 
 def _full_name(name: str) -> str:
-    """Return the only model whose name has words with these beginnings."""
+    """Return the full name of the only model that fits an abbreviated name."""
     if name.casefold() in map(str.casefold, MODELS):
         return name
     asked = _words(name)
     fits = [known for known in MODELS if all(any(w.startswith(a) for w in _words(known)) for a in asked)]
     if not asked or len(fits) < 2:
         return fits[0] if asked and fits else name
-    raise UnknownNameError(f"{name!r} may be {', '.join(fits[:-1])} or {fits[-1]}. Say which.")
+    raise UnknownNameError(f"{name!r} may be {', '.join(fits[:-1])} or {fits[-1]}. Use one of these names.")
 
 
 def _words(name: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""Populations: distributions of the quality of simulated workers.
+"""Populations: distributions of a quality parameter of simulated workers.
 
-Its meaning depends on the model: a standard deviation, a probability of error, or Mallows' phi.
+The parameter depends on the model: a standard deviation, an error probability, or Mallows' phi.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Seed: TypeAlias = "int | np.random.Generator"
 
 @dataclass(frozen=True, kw_only=True)
 class Population(Options, ABC):
-    """A distribution of workers: it samples a number for each."""
+    """A distribution of one parameter per worker."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
@@ -42,12 +42,12 @@ class Normal(Population):
     Parameters
     ----------
     mean, sd
-        Mean and standard deviation of the whole distribution.
+        Mean and standard deviation of the unbounded distribution.
     low, high
-        The bounds.
+        Bounds.
     outside
-        Treatment of numbers outside: ``truncate`` draws them again, ``clip`` moves them to the bound, ``fold``
-        mirrors them at it.
+        Treatment of values outside the bounds: ``truncate`` samples again, ``clip`` moves them to the bound, ``fold``
+        reflects them at the bound.
 
     >>> Normal(mean=0.6, sd=0.3, outside="clip").draw(4, seed=1).round(3)
     array([0.704, 0.846, 0.699, 0.209])
@@ -66,7 +66,7 @@ class Normal(Population):
         _check_bounds(self.low, self.high)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
-        """Draw as many numbers as there are workers."""
+        """Sample one number per worker."""
         rng = np.random.default_rng(seed)
         if self.outside == "truncate":
             drawn = self.mean + self.sd * self._truncated(rng.random(workers))
@@ -78,41 +78,41 @@ class Normal(Population):
         return np.clip(drawn, self.low, self.high)
 
     def _truncated(self, uniform: Floats) -> Floats:
-        """Turn uniform numbers into normal ones between the bounds, by the inverse distribution function."""
+        """Transform uniform numbers into truncated normal ones, by the inverse distribution function."""
         from scipy import special
 
         low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
-        sign = -1.0 if low > 0 else 1.0  # far to the right the distribution is 1 to all digits; on the left it is not
+        sign = -1.0 if low > 0 else 1.0  # the left tail is precise; the right tail rounds to 1
         first, last = np.sort(special.ndtr(np.array([sign * low, sign * high])))
         if not last > first:
-            raise OptionError(f"{self} has nothing between its bounds. Move them, or the mean.")
+            raise OptionError(f"{self} has no probability between its bounds. Change the bounds or the mean.")
         standard: Floats = sign * special.ndtri(first + (last - first) * uniform)
         return standard
 
 
 @dataclass(frozen=True, kw_only=True)
 class HammerSpammer(Population):
-    """Good workers with some probability, and bad ones otherwise, independently.
+    """Good workers with a given probability, and bad workers otherwise, independently.
 
     Parameters
     ----------
     good, bad
-        The number of a good and of a bad worker.
+        Parameter of a good and of a bad worker.
     share
-        Probability that a worker is good. Small crowds may have no good worker at all.
+        Probability that a worker is good. Small crowds may contain no good worker.
 
     >>> HammerSpammer(good=0.2, bad=0.5, share=0.4).draw(5, seed=1)
     array([0.5, 0.5, 0.2, 0.5, 0.2])
     """
 
     name: ClassVar[str] = "hammer-spammer"
-    summary: ClassVar[str] = "good workers with some probability, and bad ones otherwise"
+    summary: ClassVar[str] = "good workers with a given probability, and bad workers otherwise"
     good: float = number(0.2)
     bad: float = number(0.5)
     share: float = share(0.2)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
-        """Draw as many numbers as there are workers."""
+        """Sample one number per worker."""
         return np.where(np.random.default_rng(seed).random(workers) < self.share, self.good, self.bad).astype(float)
 
 
@@ -125,7 +125,7 @@ class Uniform(Population):
     """
 
     name: ClassVar[str] = "uniform"
-    summary: ClassVar[str] = "any number between two bounds"
+    summary: ClassVar[str] = "uniform distribution between two bounds"
     low: float = number(0.0)
     high: float = number(1.0)
 
@@ -134,14 +134,14 @@ class Uniform(Population):
         _check_bounds(self.low, self.high)
 
     def draw(self, workers: int, seed: Seed = 0) -> Floats:
-        """Draw as many numbers as there are workers."""
+        """Sample one number per worker."""
         return np.random.default_rng(seed).uniform(self.low, self.high, workers)
 
 
 def _numbers(values: Any, option: str) -> tuple[float, ...]:
     listed = values if isinstance(values, tuple | list) else (values,)
     if not listed:
-        raise OptionError(f"{option} is empty. Give one number for all workers, or several.")
+        raise OptionError(f"{option} is empty. Use one number for all workers, or several.")
     return tuple(float(check_number(value, option)) for value in listed)
 
 
@@ -168,7 +168,7 @@ POPULATIONS: dict[str, type[Population]] = {
 
 
 def as_population(spec: Population | str) -> Population:
-    """Return a population, given itself or its name with options in brackets.
+    """Return a population, given a population or a name with options in brackets.
 
     >>> as_population("uniform(low=0.1, high=0.4)")
     Uniform(low=0.1, high=0.4)
@@ -181,18 +181,18 @@ def as_population(spec: Population | str) -> Population:
 
 
 def drawn_from(spec: str) -> Population | str:
-    """Make a field of options for a population, with this one as the default; a name becomes the population itself."""
-    made: Population | str = option(spec, lambda value, name: as_population(value))
-    return made
+    """Return a dataclass field for a population, with this default; names are converted to populations."""
+    field: Population | str = option(spec, lambda value, name: as_population(value))
+    return field
 
 
 def _check_bounds(low: Any, high: Any) -> None:
     numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in (low, high))
     if not numbers or not low < high:
-        raise OptionError(f"low is {low!r} and high is {high!r}. They must be numbers, the first below the second.")
+        raise OptionError(f"low is {low!r} and high is {high!r}. They must be numbers, and low must be below high.")
 
 
-# Copiers: workers who copy the answers of another.
+# Copiers: workers who copy answers from another worker.
 
 
 Numbers = npt.NDArray[np.integer]
@@ -200,7 +200,7 @@ Numbers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, kw_only=True)
 class Copiers(Options):
-    """Workers who copy from others; the others answer independently.
+    """Workers who copy from other workers; the other workers answer independently.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Copiers(Options):
     fidelity
         Probability of copying an answer of the source; otherwise copiers answer independently.
     sources
-        Number of workers from whom they copy; by default each copier copies from any worker.
+        Number of workers from whom they copy (default: all).
 
     >>> import numpy as np
     >>> copiers = Copiers(number=2, sources=1)
@@ -230,8 +230,8 @@ class Copiers(Options):
         own = workers - self.number
         if self.number and own < max(self.sources or 1, 1):
             raise OptionError(
-                f"Of {workers} workers {self.number} copy, which leaves {max(own, 0)} to copy from. Take fewer copiers"
-                " or fewer sources."
+                f"{self.number} of {workers} workers copy, so only {max(own, 0)} can be copied. Use fewer copiers or"
+                " fewer sources."
             )
         rng = np.random.default_rng(seed)
         order = rng.permutation(workers)
@@ -243,10 +243,10 @@ class Copiers(Options):
     def copy(
         self, worker: Numbers, task: Numbers, label: Array, source: Numbers, seed: Seed = 0
     ) -> tuple[Array, Floats]:
-        """Return the answers with copies in place, and the probability of each to be one.
+        """Return the answers including copies, and the probability that each answer is a copy.
 
-        The answers are sorted by task and worker, without duplicates. Only tasks that the source answered can be
-        copied.
+        Answers must be sorted by task and worker, without duplicates. Copiers copy only answers to tasks that their
+        source answered.
         """
         place = task.astype(np.int64) * len(source) + worker
         rows = np.flatnonzero(source[worker] >= 0)

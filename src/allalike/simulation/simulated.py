@@ -1,6 +1,6 @@
-"""A simulated crowd: samples of labels, workers and answers, in memory and in files.
+"""Sample simulated crowds, and write them to files.
 
-Labels, workers, assignments, answers and copies have separate random streams, so that a worker is the same for any
+Labels, workers, assignments, answers and copies have separate random streams, so the workers do not depend on the
 number of tasks.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from allalike.simulation.models import Model, Parameters
 
 TABLES = (".csv", ".parquet")
-_MAX_VALUES = 200_000_000  # numbers, items or pixels in all answers
+_MAX_VALUES = 200_000_000  # numbers, items or pixels of all answers
 
 Numbers = npt.NDArray[np.int64]
 
@@ -47,14 +47,14 @@ class Drawn:
     Parameters
     ----------
     worker, task, label
-        The answers. Classes are codes, rankings are codes of items, best first, in a row for each answer; intervals are
-        pairs of bounds, masks tables of pixels.
+        The answers, one row each. Classes are codes; rankings are codes of items, best first; intervals are pairs of
+        bounds; masks are arrays of pixels.
     truth
-        The truth of each task, in the same form.
+        True label of each task, in the same form.
     faults
         Mean distance of each worker to the truth.
     parameters
-        Parameters of the errors by name: a standard deviation, Mallows' phi.
+        Parameters of the errors by name, such as a standard deviation or Mallows' phi.
     source
         Source of each copier, or -1.
 
@@ -81,7 +81,7 @@ def draw(
     copiers: Copiers | None = None,
     seed: int = 0,
 ) -> Drawn:
-    """Sample this many answers to each task.
+    """Sample answers from a model; each task has ``answers_per_task`` answers.
 
     >>> np.bincount(draw(as_model("k=4 SYN"), workers=9, tasks=3, answers_per_task=2).task)
     array([2, 2, 2])
@@ -113,7 +113,7 @@ def _each(workers: int, answers_per_task: int | None) -> int:
         return workers
     check_number(answers_per_task, "answers_per_task", least=1, whole=True)
     if answers_per_task > workers:
-        raise OptionError(f"A task cannot have {answers_per_task} answers: there are {workers} workers.")
+        raise OptionError(f"answers_per_task is {answers_per_task}, but there are {workers} workers. Add workers.")
     return answers_per_task
 
 
@@ -121,8 +121,8 @@ def _check_size(workers: int, answers: int, size: int) -> None:
     if max(workers, answers * size) > _MAX_VALUES:
         each = f" with {size:,} values each" if size > 1 else ""
         raise TooLargeError(
-            f"{answers:,} answers{each} of {workers:,} workers are too many at once; {_MAX_VALUES:,} values fit. Ask"
-            " for fewer."
+            f"{answers:,} answers{each} by {workers:,} workers are too many. At most {_MAX_VALUES:,} values are"
+            " supported: use fewer tasks or workers."
         )
 
 
@@ -138,7 +138,7 @@ def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tup
 
 
 def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
-    """Sample different workers for each task, at most half of them; duplicates are sampled again."""
+    """Sample different workers for each task, at most half of all workers; duplicates are sampled again."""
     chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
     rows = np.arange(tasks)
     while len(rows):
@@ -154,9 +154,9 @@ def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> N
 
 
 def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
-    """Let each function write its file or folder; those of one folder are put in place together.
+    """Write each file or folder with its function; the files of one folder are written atomically.
 
-    Existing files are replaced only with ``overwrite``, and folders only if they are empty.
+    Existing files are replaced only with ``overwrite``, and existing folders only if they are empty.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -183,11 +183,11 @@ def _check_place(target: Path) -> None:
     if target.is_dir() and target.suffix.lower() in TABLES:
         raise OutputError(f"{target} cannot be written: it is a folder.")
     if target.is_dir() and any(target.iterdir()):
-        raise OutputError(f"{target} cannot be written: it is a folder that is not empty. Name another, or remove it.")
+        raise OutputError(f"{target} cannot be written: the folder is not empty. Use another name, or remove it.")
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns as CSV or Parquet, by the file ending.
+    """Write columns as CSV or Parquet, according to the file ending.
 
     >>> import pyarrow as pa, tempfile
     >>> from pathlib import Path
@@ -266,17 +266,17 @@ class Simulated:
 
     @cached_property
     def truth(self) -> pd.DataFrame:
-        """One row per task: task, label. It can be passed as ``gold``."""
+        """One row per task: task, label. Can be passed as ``gold``."""
         return _frame(self._truth_columns())
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, fault, the parameters behind it, and the source of copiers."""
+        """One row per worker: worker, fault, its parameters, and the source of copiers."""
         return _frame(self._worker_columns())
 
     @cached_property
     def faults(self) -> dict[str, float]:
-        """The fault of each worker, for `allalike.OA`: the mean distance to the truth."""
+        """Fault of each worker, the mean distance to the truth, for `allalike.OA`."""
         return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
 
     @cached_property
@@ -318,10 +318,10 @@ class Simulated:
         workers: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
     ) -> list[Path]:
-        """Write the answers and, on request, the truth and the workers; return the paths.
+        """Write the answers, and optionally the truth and the workers; return the paths.
 
-        Tables are CSV or Parquet, by the file ending; masks go to a new folder. Existing files are replaced only with
-        ``overwrite``. The files of one folder are written atomically.
+        Tables are CSV or Parquet, according to the file ending; masks are written to a new folder. Existing files are
+        replaced only with ``overwrite``. The files of one folder are written atomically.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -339,7 +339,7 @@ class Simulated:
         for path, columns, writes in wanted:
             if path is not None:
                 if not os.fspath(path):
-                    raise OptionError("A place to write to is ''. Name a file, such as answers.csv.")
+                    raise OptionError("A path is empty. Use a file name, such as answers.csv.")
                 target = _checked(Path(path), targets, is_table=writes is write_table)
                 targets[target] = partial(_call, writes, columns)
         return write_all(targets, overwrite=overwrite)
@@ -359,11 +359,11 @@ def simulate(
     Parameters
     ----------
     model
-        A name from `MODELS`, with options in brackets if need be, or a `Model`.
+        A name from `MODELS`, with options in brackets if necessary, or a `Model`.
     workers
         Number of workers.
     tasks
-        Number of tasks. The default depends on the model: one for rankings of the paper.
+        Number of tasks. The default depends on the model; it is one for the rankings of the paper.
     answers_per_task
         Number of workers per task (default: all).
     copiers
@@ -395,7 +395,7 @@ def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
     here = path.resolve()
     for other in (other.resolve() for other in others):
         if here == other or here in other.parents or other in here.parents:
-            raise OptionError(f"{path} is asked for twice, or lies in a folder that is. Name another place.")
+            raise OptionError(f"{path} is used twice, or is inside another output folder. Use another path.")
     return path
 
 

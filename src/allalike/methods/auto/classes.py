@@ -173,11 +173,10 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     workers, everyone = int((answers > 0).sum()), np.ones(len(answers))
     if camps or workers < 3:
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["camps" if camps else "workers"]})
-    n_tasks = float(run.sum(_count_tasks)["tasks"].sum())
     share = (crowd.counts.sum(axis=0) / total)[crowd.counts.argmax(axis=1)]
     constant = (crowd.counts.max(axis=1) >= answers) & (answers * np.log(share) < np.log(_ONE_LABEL_CHANCE))
     why = ""
-    if total < _MIN_ANSWERS * n_tasks:
+    if total < _MIN_ANSWERS * run.n_tasks:
         why = "there are fewer than two answers per task"
     elif workers < _MIN_WORKERS:
         why = "there are fewer than four workers"
@@ -207,10 +206,6 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
     notes |= {"chosen": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
-
-
-def _count_tasks(block: Block) -> dict[str, Floats]:
-    return {"tasks": np.bincount(block.first_worker, minlength=block.n_workers).astype(np.float64)}
 
 
 def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], *, sampled: bool) -> ChosenModel:
@@ -255,12 +250,7 @@ def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
 def _solve_half(run: MemoryRun, *, start: str) -> Floats:
     crowd = prepare(run)
     best = solve(crowd, *find_starts(crowd, start))[0]
-    table: Floats = run.collect(_as_table, best.rows, best.shares)["probability"]
-    return table
-
-
-def _as_table(block: Block, rows: Floats, shares: Floats) -> dict[str, Floats]:
-    return {"probability": class_posterior(block, rows, shares, k=rows.shape[1])}
+    return class_posterior(run.blocks[0], best.rows, best.shares, k=crowd.k)
 
 
 def _know_half(run: MemoryRun) -> Floats:

@@ -53,7 +53,6 @@ from allalike.methods.steps.ballots import (
     count_labels,
     count_votes,
     keep_cells,
-    row_peaks,
     row_sums,
     softmax,
     sum_tasks,
@@ -202,19 +201,19 @@ def strength_of(past: History | None) -> float:
 
 def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int, moments: bool) -> dict[str, Floats]:
     """Sum, per worker, the agreement beyond chance and the moments for the F test."""
-    each = np.arange(len(block.label))
-    others = block.to_answers(count_votes(block, weight, k=k))
-    others[each, block.label] -= weight.take(block.worker)
-    total, top = row_sums(others), row_peaks(others)
-    winner = (others >= top[:, None] - _EPS).astype(np.float64)
-    winner /= row_sums(winner)[:, None]
-    chance = np.einsum("al,al->a", winner, frequencies.take(block.worker, axis=0))
+    answer = block.label, np.arange(len(block.label))
+    others = count_votes(block, weight, k=k).T.take(block.task, axis=1)  # a row per label: columns are slow to compare
+    others[answer] -= weight.take(block.worker)
+    total, top = others.sum(axis=0), others.max(axis=0)
+    winner = (others >= top - _EPS).astype(np.float64)
+    winner /= winner.sum(axis=0)
+    chance = (winner * frequencies.T.take(block.worker, axis=1)).sum(axis=0)
     compared = block.to_answers(block.sizes > 1)
     safe = np.where(total > _EPS, total, 1.0)
     clear = np.where(compared & (total > _EPS), np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
-    parts = {"gained": clear * (winner[each, block.label] - chance), "possible": clear * (1 - chance), "clear": clear}
+    parts = {"gained": clear * (winner[answer] - chance), "possible": clear * (1 - chance), "clear": clear}
     if moments:
-        share = np.where(compared & (total > _EPS), others[each, block.label] / safe, 0.0)
+        share = np.where(compared & (total > _EPS), others[answer] / safe, 0.0)
         pair = block.sizes == 2
         scale = np.where(pair, 0.0, np.sqrt(block.sizes / np.maximum(block.sizes - 1, 1)))
         deviation = (share - block.to_answers(block.per_task(share) / block.sizes)) * block.to_answers(scale)
@@ -253,12 +252,17 @@ def _compare_workers(sums: dict[str, Floats]) -> tuple[float, float, float]:
 
 
 def _exceed_f(between: int, within: float, ratio: float) -> float:
-    """Return the probability that F with these degrees of freedom exceeds a ratio (Paulson 1942).
+    """Return the p-value of an F ratio with these degrees of freedom: exact near .01, else by Paulson (1942).
 
-    Near .01 it is within a tenth of the exact one from ten answers on, and scipy would be slow to import.
+    The decision at .01 is that of the exact value. scipy is slow to import, and most crowds are far from .01.
     """
     a, b, root = 2 / (9 * between), 2 / (9 * within), ratio ** (1 / 3)
-    return 0.5 * math.erfc(((1 - b) * root - (1 - a)) / math.sqrt(2 * (b * root**2 + a)))
+    p_value = 0.5 * math.erfc(((1 - b) * root - (1 - a)) / math.sqrt(2 * (b * root**2 + a)))
+    if within >= 10 and not 0.005 < p_value < 0.02:
+        return p_value
+    from scipy.special import fdtrc
+
+    return float(fdtrc(between, within, ratio))
 
 
 # Solutions ------------------------------------------------------------------------------------------------------------

@@ -189,10 +189,10 @@ class AnswerTable:
             all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
             guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
             own = skill[self.cell_worker]
-            score = np.add.reduceat(np.log1p(own / ((1 - own) * guess))[self.cell], self.slot_start)
+            score = sum_by(self.slot, np.log1p(own / ((1 - own) * guess)).take(self.cell), len(right))
             top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
             odds: Floats = np.exp(score - top[self.slot_task])
-            total: Floats = np.add.reduceat(odds, self.task_start) + unseen * np.exp(-top)
+            total = sum_by(self.slot_task, odds, n_tasks) + unseen * np.exp(-top)
             before, right = right, odds / total[self.slot_task]
             hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
             known: Floats = hits * own / (own + (1 - own) * guess)

@@ -80,7 +80,7 @@ function maskView(answers, truth) {
   const { w, h } = labelOf(truth);
   const drawing = shape("svg", { viewBox: `-1 -1 ${w + 2} ${h + 2}`, class: "drawing mask", role: "img", "aria-label": `Outlines of ${plural(answers.length, "answer")} over the label.` });
   drawing.append(shape("path", { d: labelOf(truth).d || "M0 0", class: "truth" }));
-  for (const ref of answers) drawing.append(shape("path", { d: labelOf(ref).d || "M0 0", class: "said" }));
+  for (const ref of answers) drawing.append(shape("path", { d: labelOf(ref).d || "M0 0", class: "answer" }));
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the label. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 
@@ -105,7 +105,7 @@ function objectView(answers, truth) {
   const drawing = shape("svg", { viewBox: `${left - room} ${top - room} ${wide + 2 * room} ${high + 2 * room}`, class: "drawing mask", role: "img", "aria-label": `Marks of ${plural(answers.length, "answer")} over the label: ${countText(known)}.` });
   const draw = (objects, kind) => objects.forEach((object) => drawing.append(shape("path", { d: points ? pointPath(object, 0.6 * room) : boxPath(object), class: kind }, shape("title", {}, object.at(-1) ?? (points ? "point" : "box")))));
   draw(known, "truth");
-  for (const ref of answers) draw(labelOf(ref), "said");
+  for (const ref of answers) draw(labelOf(ref), "answer");
   return element("div", {}, drawing, element("p", { class: "muted" }, "Filled with a firm line: the label. Broken line: ", answers.length > 1 ? "the answers." : "this answer."));
 }
 

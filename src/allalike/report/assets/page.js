@@ -38,7 +38,7 @@ function hideNames() {
   filterWorkers();
   if (matrix && !byId("matrix-figure").hidden) {
     matrix.draw();
-    matrix.tell();
+    matrix.describe();
   }
   if (byId("panel").open && panelAgain) panelAgain();
 }

@@ -45,8 +45,8 @@ function wakeChart(chart) {
   reachByKeys(marks);
 }
 
-function listen(mark, tell) {
-  mark.addEventListener("pointermove", (event) => showTip(tell(), event.clientX, event.clientY));
+function listen(mark, describe) {
+  mark.addEventListener("pointermove", (event) => showTip(describe(), event.clientX, event.clientY));
   mark.addEventListener("pointerleave", hideTip);
 }
 
@@ -154,7 +154,7 @@ class Matrix {
     const box = this.canvas.getBoundingClientRect(), n = this.order.length, left = (this.left * box.width) / this.canvas.width;
     const place = (at, from, size) => Math.min(n - 1, Math.max(0, Math.floor((n * (at - from)) / size)));
     this.at = [place(event.clientY, box.top, box.height), place(event.clientX, box.left + left, box.width - left)];
-    this.tell();
+    this.describe();
   }
 
   step(event) {
@@ -163,10 +163,10 @@ class Matrix {
     else if (event.key === "Enter") openWorker(this.order[this.at[0]]);
     else return;
     event.preventDefault();
-    this.tell();
+    this.describe();
   }
 
-  tell() {
+  describe() {
     const [i, j] = this.at, byte = this.byte(i, j), [one, two] = [this.order[i], this.order[j]].map(workerName);
     const apart = byte === 255 ? "have no task in common" : `are ${number((byte / 254) * data.matrix.largest, 2)} apart on average`;
     this.hint.textContent = i === j ? one : `${one} and ${two} ${apart}`;

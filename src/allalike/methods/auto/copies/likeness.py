@@ -160,7 +160,7 @@ def find_groups(run: Run, guess: float, dropped: npt.NDArray[np.bool_]) -> CopyG
     found = find_worker_pairs(run, dropped)
     if found is None:
         return None
-    part = number_parts(len(dropped), found.left, found.right) if found.whole else find_parts(run)
+    part = find_parts(run)
     met = found.some(~(dropped[found.left] | dropped[found.right]))
     if not (met.common >= LEAST_COMMON).any():
         return replace(alone, component=part)
@@ -282,7 +282,7 @@ def _directed(met: WorkerPairs, number: Numbers) -> tuple[Numbers, Numbers, Floa
     who = np.concatenate([met.left[different], met.right[different]])
     peer = np.concatenate([met.right[different], met.left[different]])
     mean, common = (np.tile(values[different], 2) for values in (met.mean, met.common))
-    if len(different) > _MANY_PAIRS or not met.whole:
+    if len(different) > _MANY_PAIRS:
         order, rank = rank_peers(who, peer, common, len(number))
         kept = order[rank < _MAX_PEERS]
         who, peer, mean, common = who[kept], peer[kept], mean[kept], common[kept]

@@ -12,10 +12,10 @@ however, because these are needed to estimate their error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -55,11 +55,9 @@ _LEAST_SCALE = 0.1  # of the median scale
 _FARTHEST = 5.0  # scales
 _ROUNDING = 1e-9  # distance below which two answers are equal
 _SUMS = ("common", "distance", "square", "same")
-_COLUMNS = ("left", "right", "common", "mean", "spread", "same")
 
 
-@dataclass(frozen=True)
-class WorkerPairs:
+class WorkerPairs(NamedTuple):
     """Pairs of workers with common tasks, each once; ``left`` is the smaller number."""
 
     left: npt.NDArray[np.int64]
@@ -68,22 +66,10 @@ class WorkerPairs:
     mean: Floats
     spread: Floats
     same: Floats
-    whole: bool = True
-
-    @classmethod
-    def of(cls, *columns: Array) -> WorkerPairs:
-        """Create worker pairs from columns."""
-        left, right, common, mean, spread, same = columns
-        return cls(left, right, common, mean, spread, same)
 
     def some(self, which: npt.NDArray[np.bool_]) -> WorkerPairs:
         """Return the selected pairs."""
-        return replace(self, **{name: getattr(self, name)[which] for name in _COLUMNS})
-
-    def beside(self, other: WorkerPairs) -> WorkerPairs:
-        """Return these pairs and the other ones."""
-        columns = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
-        return replace(self, **columns)
+        return WorkerPairs._make(column[which] for column in self)
 
     def without_strangers(self, n_workers: int) -> WorkerPairs:
         """Exclude pairs with few common tasks if both workers have a hundred peers with more."""
@@ -94,7 +80,7 @@ class WorkerPairs:
         peer = np.concatenate([self.right[rare], self.left[rare]])
         order, rank = rank_peers(who, peer, np.tile(self.common[rare], 2), n_workers)
         kept[rare[order[often[who[order]] + rank < _MAX_PEERS] % len(rare)]] = True
-        return replace(self.some(kept), whole=False)
+        return self.some(kept)
 
 
 @dataclass(frozen=True)
@@ -124,18 +110,18 @@ def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) ->
     kernel = partial(_pair_sums, kernels=run.kernels, least=least)
     listed = chain.from_iterable(look_through(scaled, kernel, ranges, _list_slices))
     if whole:
-        return WorkerPairs.of(*map(np.concatenate, zip(*listed, strict=True)))
+        return WorkerPairs._make(map(np.concatenate, zip(*listed, strict=True)))
     found = _sift(listed, np.zeros(len(met), bool) if dropped is None else dropped)
     return found if len(found.left) * _BYTES_PER_PAIR <= run.pair_memory else None
 
 
 def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> WorkerPairs:
     """Join pairs, and exclude those with few common tasks as they arrive."""
-    found = WorkerPairs.of(*(np.empty(0, np.int64 if name in ("left", "right") else np.float64) for name in _COLUMNS))
+    found = WorkerPairs(*np.empty((2, 0), np.int64), *np.empty((4, 0)))
     for columns in listed:
-        part = WorkerPairs.of(*columns)
+        part = WorkerPairs(*columns)
         more = part.some(~(dropped[part.left] | dropped[part.right]))
-        found = found.beside(more).without_strangers(len(dropped))
+        found = WorkerPairs._make(map(np.concatenate, zip(found, more, strict=True))).without_strangers(len(dropped))
     return found
 
 
