@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--crowds", default="*", help="patterns of crowds, separated by commas (default: all)")
     parser.add_argument("--families", default=",".join(FAMILIES), help="families of crowds (default: all)")
     parser.add_argument("--function", default="", help="a function to measure, as MODULE:NAME")
-    parser.add_argument("--again", action="store_true", help="measure what the table contains, too")
+    parser.add_argument("--again", action="store_true", help="also measure rows that the table contains")
     given = parser.parse_args()
     if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # waiting threads would count as CPU time
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "OPENBLAS_NUM_THREADS": "1"})

@@ -66,7 +66,7 @@ def load_json(path: Path) -> Any:
 def count_repeats(answers: Answers, kept: str = "first") -> str:
     """Return a note on the number of repeated answers, of which the first counts."""
     repeats = answers.notes.get("repeats_set_aside", 0)
-    return f"{repeats:,} rows repeat an answer of the same worker to the same task; her {kept} one counts."
+    return f"{repeats:,} rows repeat an answer of the same worker to the same task; the {kept} one counts."
 
 
 def careful(parser: Parser) -> Parser:

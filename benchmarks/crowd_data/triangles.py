@@ -19,8 +19,8 @@ _CONDITION_COLUMNS = ["SubjectID", "Angle", "Base factor"]
 _POINT = {"x": ("EstXCoor", "ExpXCoor"), "y": ("EstYCoor", "ExpYCoor")}
 _ANGLE = {"angle": ("EstAngle", "ExpAngle")}
 _CONDITIONS_NOTE = (
-    "Each coordinate of a condition (angle and base) is a task, and a subject's answer is the mean of her repetitions;"
-    " the paper does not say so, and its numbers fit TRI1.trials and TRI2.trials better."
+    "Each coordinate of a condition (angle and base) is a task, and a subject's answer is the mean of repetitions;"
+    " the paper does not specify this, and its numbers fit TRI1.trials and TRI2.trials better."
 )
 _TRIALS_NOTE = (
     "The paper does not say how it reads the triangles. Its numbers fit experiment 2, whose subjects saw the angles 36,"

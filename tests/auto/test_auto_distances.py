@@ -1,4 +1,4 @@
-"""The default for labels that are not a few classes: shrunken faults, and weights that end at a guess."""
+"""auto on labels other than numbers and a few classes: shrunk errors, and weight 0 for guesses."""
 
 from __future__ import annotations
 

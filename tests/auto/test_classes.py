@@ -1,4 +1,4 @@
-"""auto on classes: which model is chosen, how accurate it is on real crowds, and on crowds that are equal or lie."""
+"""auto on classes: the chosen model, and accuracy on real crowds, equal workers and colluding workers."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Copies among classes: which are found, which are not, and that their number changes nothing."""
+"""Copy groups among classes: detection, false alarms, and invariance to the number of copies."""
 
 import itertools
 from collections import Counter

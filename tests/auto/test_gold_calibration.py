@@ -1,4 +1,4 @@
-"""What gold labels change: whom the crowd follows, and how confident it is."""
+"""Gold labels with classes: calibration of class probabilities, worker weights and confidences."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Informativeness: whose answers depend on the tasks."""
+"""Informativeness: dependence of answers on tasks."""
 
 import numpy as np
 import pytest

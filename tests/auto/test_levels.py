@@ -1,4 +1,4 @@
-"""Levels of a scale have a confidence and error rates, as classes have."""
+"""Confidences and error rates of ordinal levels."""
 
 import numpy as np
 import pandas as pd

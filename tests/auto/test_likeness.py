@@ -1,4 +1,4 @@
-"""Copies and empty answers among numbers, rankings, texts and whatever else has a distance."""
+"""Copy groups and uninformative workers among numbers, rankings, texts and other labels with a distance."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Little memory: pairs of workers are looked at in parts, with the same result, and what does not fit is said."""
+"""Limited memory: pairs of workers are compared in ranges with the same result, and skipped searches are reported."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What is computed without scipy on small tables equals what scipy computes."""
+"""Functions that replace scipy on small tables give the same numbers as scipy."""
 
 import numpy as np
 import pytest

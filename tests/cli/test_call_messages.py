@@ -125,7 +125,7 @@ DISCOVER: tuple[tuple[str, ...], ...] = (
     ("good.csv --min-confidence 7", "probability between 0 and 1"),
     ("good.csv --memory 2GB --engine memory", "--memory needs --engine disk"),
     ("good.csv --memory 1e999GB", "Write a size such as '2GB'"),
-    ("good.csv --work-dir nowhere/x", "No work folder can be made"),
+    ("good.csv --work-dir nowhere/x", "No work folder can be created"),
     ("good.csv -o good.csv", "is a file, not a folder"),
     ("questions.csv --label answer*", "no column like 'answer*'", "'q_mood'"),
     ("questions.csv --label q_* --gold gold.csv", "--gold needs one label column"),
@@ -171,7 +171,7 @@ def test_a_wrong_call_is_one_message(message: Message, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} cannot",), CallError).check(tmp_path)
+        Message("port", typed(f"serve --port {port} --no-browser"), (f"Port {port} is",), CallError).check(tmp_path)
 
 
 def test_a_proposed_command_works(tmp_path: Path) -> None:

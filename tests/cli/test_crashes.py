@@ -78,7 +78,7 @@ def test_a_pipe_is_not_waited_for(ending: str, folder: Path) -> None:
     os.mkfifo(path)
     cases: tuple[dict[str, Any], ...] = ({}, {"tool": "label-studio"}, {"tool": "cvat"})
     for options in cases:
-        with pytest.raises(InputError, match=rf"pipe.{ending} is no file, but a pipe"):
+        with pytest.raises(InputError, match=rf"pipe.{ending} is a pipe, not a file"):
             allalike.read(path, **options)
 
 
@@ -91,7 +91,7 @@ def test_pipes_devices_and_sockets_are_not_read(folder: Path, monkeypatch: pytes
         for flag in ("--gold", "--history", "--label-map"):
             done = call("discover", "good.csv", flag, name, folder=folder)
             assert (done.returncode, done.stdout) == (2, "")
-            assert f"{name} is no file, but {kind}" in done.stderr
+            assert f"{name} is {kind}, not a file" in done.stderr
     done = call("discover", "good.csv", "--history", ".", folder=folder)
     assert (done.returncode, "there is no result: it has no workers.csv" in done.stderr) == (2, True)
 

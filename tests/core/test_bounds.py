@@ -11,8 +11,7 @@ import pytest
 import allalike
 from allalike._core.blocks import pairs
 from allalike._core.system import memory
-from allalike.domains.rankings import ballots as ballots_module
-from allalike.domains.rankings import kemeny, voting
+from allalike.domains.rankings import kemeny, parts, voting
 from allalike.domains.rankings.ranking import Ranking
 from allalike.errors import TooLargeError
 from crowds import samples
@@ -42,7 +41,7 @@ def test_objects_of_a_task_that_are_too_many_are_refused(domain: str, monkeypatc
     kind = samples.kind(domain)
     be_poor(monkeypatch, 200)
     rows = [(worker, 1, [one] * 3) for worker in "ab"]
-    with pytest.raises(TooLargeError, match="up to 6 of a task, .* split"):
+    with pytest.raises(TooLargeError, match="up to 6 per task, .* split"):
         allalike.discover(rows, domain=kind, method="UA")
 
 
@@ -119,10 +118,10 @@ def test_many_tasks_are_decided_some_at_a_time_with_the_same_orders(monkeypatch:
         domain = Ranking(rule=rule)
         whole = allalike.discover(rows, domain=domain, method="P-TD").truth
         with monkeypatch.context() as small:
-            small.setattr(ballots_module, "_NUMBERS_AT_ONCE", 60)
-            parts = allalike.discover(rows, domain=domain, method="P-TD").truth
-        assert parts["label"].tolist() == whole["label"].tolist()
-        assert parts["tied"].tolist() == whole["tied"].tolist()
+            small.setattr(parts, "_TABLE_NUMBERS", 60)
+            split = allalike.discover(rows, domain=domain, method="P-TD").truth
+        assert split["label"].tolist() == whole["label"].tolist()
+        assert split["tied"].tolist() == whole["tied"].tolist()
 
 
 @pytest.mark.long

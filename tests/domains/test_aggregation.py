@@ -1,4 +1,4 @@
-"""Aggregation rules of every label type: against plain loops, other libraries, and results found by hand."""
+"""Aggregation rules of every label type, compared with plain loops, other libraries and manual results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning", "
 
 
 def majority(share: Any, on: Any) -> tuple[Any, float]:
-    """Decide each part alone; confidence is the mean over the parts that anybody named."""
+    """Decide each part separately; confidence is the mean over all named parts."""
     weight = share @ on
     named = on.any(axis=0)
     return weight > 0.5 + 1e-9, float(np.maximum(weight, 1 - weight)[named].mean()) if named.any() else 1.0
@@ -58,7 +58,7 @@ def mask_majority(share: Any, labels: list[Any]) -> tuple[Any, float]:
 
 
 def middle(share: Any, numbers: Any) -> float:
-    """Return the middle of all numbers that have at most half of the weight on either side."""
+    """Return the midpoint of all numbers with at most half of the weight on either side."""
     fits = [x for x in numbers if max(share[numbers < x].sum(), share[numbers > x].sum()) <= 0.5 + 1e-12]
     return float(min(fits) + max(fits)) / 2
 
@@ -127,7 +127,7 @@ def test_the_medoid_is_an_answer_with_the_least_sum_of_distances(spec: str) -> N
 
 
 def strip(label: Any) -> Any:
-    """Leave out what is told of objects beside where they are and their class."""
+    """Return only the positions and classes of objects."""
     told = {"confidence", "class_confidence", "spread", "n_workers"}
     if isinstance(label, list) and label and isinstance(label[0], dict):
         return [{name: value for name, value in thing.items() if name not in told} for thing in label]
@@ -145,7 +145,7 @@ def test_the_best_worker_is_the_one_with_the_largest_weight(name: str) -> None:
         assert label == best[1]
 
 
-# Label type, labels of one task, their unweighted truth, and its confidence where there is one.
+# Label type, labels of one task, the unweighted estimate, and its confidence if defined.
 BY_HAND: list[tuple[Any, ...]] = [
     ("set", (["x", "y"], ["x"]), ["x"], 0.75),  # half is out
     ("set", ([], ["x"], ["x"]), ["x"]),
@@ -158,9 +158,9 @@ BY_HAND: list[tuple[Any, ...]] = [
     ("bitmap", ([[1, 1, 0]], [[0, 1, 1]]), [[0, 1, 0]], 2 / 3),
     ("bitmap", ([[0, 0]], [[0, 0]]), [[0, 0]], 1.0),
     ("tree", ("a/b/c", "a/b", "a/d"), "a/b", 2 / 3),
-    ("tree", ("a/b/c", "a/b/c", "a/b", "x"), "a/b/c"),  # two of the three at a/b or below
+    ("tree", ("a/b/c", "a/b/c", "a/b", "x"), "a/b/c"),  # two of three at a/b or below
     ("tree", ("a/b", "a/c", "a/d"), "a"),
-    ("tree", ("a", "b", "b/c"), "b"),  # most at the top, where half of those below stop
+    ("tree", ("a", "b", "b/c"), "b"),  # most at the top, where half of the rest stop
     ("ordinal", (4, 5, 1), 4),
     ("ordinal(rule=mean)", (4, 5, 1), 3),  # of 10/3
     ("ordinal(levels=[poor, fair, good, great])", ("great", " good ", "poor"), "good"),
@@ -185,7 +185,7 @@ BY_HAND: list[tuple[Any, ...]] = [
     ("probability", ([0.8, 0.1, 0.1], [0.2, 0.4, 0.4]), [0.5, 0.25, 0.25]),  # roots of 0.16, 0.04 and 0.04
     ("probability(rule=median)", ([1, 0, 0], [0, 1, 0], [0, 0, 1]), [1 / 3] * 3),
     ("probability", (0.003, 0.003), 0.003),
-    ("probability", (0.001, 0.0), 0.001),  # clipping gives no option more than anybody did
+    ("probability", (0.001, 0.0), 0.001),  # clipping does not exceed the largest answer
     ("probability", ([0.34, 0.33, 0.34],), [34 / 101, 33 / 101, 34 / 101]),
     ("probability(sharpen=2)", (0.75, 0.75), 0.9),
     ("probability(sharpen=0.5, rule=mean)", (0.75, 0.75), float(expit(0.5 * logit(0.75)))),
@@ -196,9 +196,9 @@ BY_HAND: list[tuple[Any, ...]] = [
 BY_HAND += [
     ("date", labels, mean)
     for *labels, mean in [
-        ("2023-02-28", "2023-03-01", "2023-03-01"),  # half a day counts upwards,
-        ("1969-12-31", "1970-01-01", "1970-01-01"),  # before 1970 as well
-        ("1900-02-28", "1900-03-02", "1900-03-01"),  # which was no leap year
+        ("2023-02-28", "2023-03-01", "2023-03-01"),  # half a day is rounded up,
+        ("1969-12-31", "1970-01-01", "1970-01-01"),  # also before 1970
+        ("1900-02-28", "1900-03-02", "1900-03-01"),  # not a leap year
         ("0001-01-01", "0001-01-03", "0001-01-02"),
         ("9999-12-29", "9999-12-31", "9999-12-30"),
         ("2024-01-01T10:00", "2024-01-01 10:00:01", "2024-01-01T10:00:00.500"),
@@ -243,13 +243,13 @@ def test_the_pool_of_two_options_is_the_mean_of_logits_of_scipy(chances: list[fl
 
 
 def block_of(points: Any) -> Block:
-    """Make a block of points[worker, task, coordinate]."""
+    """Return a block of points[worker, task, coordinate]."""
     n, m, d = points.shape
     return replace(Block.of(np.arange(n * m).reshape(n, m)), label=points.transpose(1, 0, 2).reshape(-1, d))
 
 
 def unrest(points: Any, weight: Any, label: Any) -> float:
-    """Return by how much the condition of a geometric median is missed, relative to the weight."""
+    """Return the violation of the optimality condition of a geometric median, relative to the weight."""
     away = points - label
     length = np.linalg.norm(away, axis=1)
     here = length <= 1e-14 * length.max()
@@ -262,7 +262,7 @@ def test_geometric_medians_meet_their_condition(n: int, d: int) -> None:
     rng = np.random.default_rng(n * d)
     points, weight = rng.standard_normal((n, 300, d)), rng.uniform(0, 1, n)
     points[:, ::3, 1:] *= 1e-3  # almost on a line
-    points[: n // 2, 1::3] = points[:1, 1::3]  # several alike
+    points[: n // 2, 1::3] = points[:1, 1::3]  # several equal points
     found = geometric_median(block_of(points), weight, np.zeros(n), Ties()).label
     assert max(unrest(points[:, t], weight, found[t]) for t in range(300)) < 1e-8
 
@@ -334,7 +334,7 @@ def test_outlines_are_filled_when_asked_and_a_gap_is_warned_of() -> None:
 
 
 def rate(answers: list[int]) -> Block:
-    """Make a block of one task."""
+    """Return a block of one task."""
     block = Block.of([[level] for level in answers])
     return block.keeping(group_labels(block, np.arange(max(answers) + 1, dtype=np.uint64)))
 
@@ -353,7 +353,7 @@ def test_between_two_levels_the_heavier_one_is_taken_and_equal_ones_are_drawn() 
     assert (found.label.tolist(), found.tied.tolist(), found.confidence.tolist()) == ([3], [False], [0.5])
     assert level_mean(rate([0, 0, 1, 3]), np.ones(4), np.zeros(4), Ties()).label.tolist() == [1]
     drawn = [level_median(rate([0, 3]), np.ones(2), np.zeros(2), Ties(seed)) for seed in range(20)]
-    assert {int(found.label[0]) for found in drawn} == {0, 3}  # never a level between them that nobody gave
+    assert {int(found.label[0]) for found in drawn} == {0, 3}  # never an unanswered level between them
     assert all(found.tied[0] for found in drawn)
 
 

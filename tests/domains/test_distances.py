@@ -1,4 +1,4 @@
-"""Distances of every label type against plain definitions and other libraries."""
+"""Distances of every label type, compared with plain definitions and other libraries."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def domain_of(spec: str) -> Domain:
 
 
 def measure(spec: str, labels: list[Any]) -> Floats:
-    """Return the distances of all pairs of labels."""
+    """Return the distances between all pairs of labels."""
     column = Column("label", labels)
     encoding = domain_of(spec).learn(column)
     codes = encoding.encode(column)
@@ -61,7 +61,7 @@ CELLS = st.tuples(GRID, GRID).map(lambda pair: sorted(pair))
 BOX = st.tuples(GRID, GRID, GRID, GRID, NAME).map(lambda b: [*map(min, b[:2], b[2:4]), *map(max, b[:2], b[2:4]), b[4]])
 SPAN = st.tuples(GRID, st.integers(1, 6), NAME).map(lambda s: [s[0], s[0] + s[1], s[2]])
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "A", "é", "猫"]), max_size=12).map(" ".join)
-# Labels with all that is rare in crowds: empty ones, ties, touching borders, other alphabets.
+# Labels with properties that are rare in crowds: empty ones, ties, touching borders, other alphabets.
 DRAWN: dict[str, st.SearchStrategy[Any]] = {
     "set": st.lists(st.sampled_from("abcdefghi"), unique=True, max_size=9),
     "interval": st.lists(CELLS, max_size=4),
@@ -140,7 +140,7 @@ def test_labels_that_nobody_gave_are_compared_as_those_in_the_store(distance: st
     np.testing.assert_array_equal(kernels.distance_between(codes, np.repeat(codes[block.starts], block.sizes)), stored)
 
 
-# Labels of one task -> the distances of their pairs (first and second, first and third, second and third) by hand.
+# Labels of one task -> manual distances (first and second, first and third, second and third).
 BOXES = [[0, 0, 10, 10, "cat"], [20, 0, 30, 10, "dog"]], [[1, 0, 11, 10, "cat"], [20, 0, 30, 10, "dog"]]
 BOXES = *BOXES, [[0, 0, 10, 10, "cat"], [40, 40, 50, 50, "cat"]]  # type: ignore[assignment]
 NAMED = [[0, 4, "PER"], [9, 12, "PER"], [16, 24, "LOC"]], [[0, 4, "PER"], [16, 24, "LOC"]]

@@ -1,4 +1,4 @@
-"""What only one label type has: custom distances, dates, scales, forecasts, texts, masks and sets of real data."""
+"""Properties of single label types: custom distances, dates, scales, forecasts, texts, masks and sets of real data."""
 
 import itertools
 import json
@@ -279,7 +279,7 @@ def test_the_known_statistics_of_crowdwsa(name: str, data: Path) -> None:
     encoding, truths = answers.encoding.encode_gold(column)
     similarity = 1 - encoding.kernels.distance_between(answers.label, np.repeat(truths, sizes))
     own = np.bincount(answers.worker, similarity) / np.bincount(answers.worker)
-    busy = np.bincount(answers.worker) > 10  # their source does not say so, but only then all three parts agree
+    busy = np.bincount(answers.worker) > 10  # only with this undocumented filter, all three parts agree
     found = {
         "mean_worker_GLEU_vs_reference": similarity.mean(),
         "oracle_best_answer_mean_GLEU": np.maximum.reduceat(similarity, answers.starts[:-1]).mean(),
@@ -296,7 +296,7 @@ def test_the_known_statistics_of_crowdwsa(name: str, data: Path) -> None:
 
 
 def medoids(answers: allalike.Answers, similarity: Any) -> tuple[float, float]:
-    """Return the mean similarity of medoids if all ties go wrong, and if all go well."""
+    """Return the mean similarity of medoids for the worst and the best resolution of ties."""
     bounds = []
     for begin, end in itertools.pairwise(answers.starts):
         i, j = (begin + index.ravel() for index in np.indices((end - begin, end - begin)))
@@ -320,7 +320,7 @@ def test_gleu_is_that_of_nltk_on_translations(data: Path) -> None:
 
 
 def matches(log: Path) -> set[tuple[str, str]]:
-    """Read the pairs of terms that a matcher found alike; the last confidence of a pair counts."""
+    """Read the pairs of terms that a matcher found similar; the last confidence of a pair counts."""
     found: dict[tuple[str, str], float] = {}
     target = ""
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():

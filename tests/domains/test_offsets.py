@@ -1,4 +1,4 @@
-"""Numbers of graders who are strict or lenient, and numbers of which a few are far off."""
+"""Numbers by strict and lenient graders, and numbers with outliers."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ N_GRADERS, N_ESSAYS = 30, 60
 
 
 def grade(seed: int, *, offsets: float, factors: float = 0.0) -> tuple[list[Row], npt.NDArray[np.float64]]:
-    """Draw four grades of each of 60 essays by 30 graders, with noise of sd 4."""
+    """Simulate four grades of each of 60 essays by 30 graders, with noise of sd 4."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(70, 10, N_ESSAYS)
     offset, factor = offsets * rng.standard_normal(N_GRADERS), 1 + factors * rng.standard_normal(N_GRADERS)
@@ -31,7 +31,7 @@ def grade(seed: int, *, offsets: float, factors: float = 0.0) -> tuple[list[Row]
 def error(
     answers: list[Row], truth: npt.NDArray[np.float64], method: str = "iP-TD(max_iter=500)", **options: Any
 ) -> float:
-    """Return the mean squared error of truths."""
+    """Return the mean squared error of estimates."""
     found = allalike.discover(answers, domain=Real(**options), method=method).truth["label"]
     return float(np.square(found - truth).mean())
 
@@ -148,7 +148,7 @@ def test_a_far_answer_costs_the_others_of_its_task_no_digits() -> None:
 
 
 def sensors(seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Draw 2,000 readings of ten sensors; the best one is far off twenty times."""
+    """Simulate 2,000 readings of ten sensors; the best sensor has twenty outliers."""
     rng = np.random.default_rng(seed)
     truth, noise = rng.normal(20, 5, 200), np.linspace(0.3, 1.5, 10)
     said = truth + noise[:, None] * rng.standard_normal((10, 200))

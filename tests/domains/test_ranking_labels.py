@@ -1,4 +1,4 @@
-"""Rankings: with ties and gaps, comparisons, and Bradley-Terry, against plain loops and other libraries."""
+"""Rankings with ties and gaps, comparisons, and Bradley-Terry, compared with plain loops and other libraries."""
 
 import importlib
 from itertools import combinations, product
@@ -68,7 +68,7 @@ def test_a_truth_is_compared_with_the_items_of_its_task(truth: str, error: float
 
 
 def shares(rankings: list[Any]) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return, by plain loops, a worker's share for the first of each pair that she compared, and how often she did."""
+    """Return, by plain loops, a worker's share for the first item of each pair, and how often they compared it."""
     votes: dict[tuple[str, str], list[float]] = {}
     for ranking in rankings:
         level = {
@@ -148,7 +148,7 @@ def test_an_order_that_is_cut_into_comparisons_is_added_up_again(rule: str) -> N
     ("rule", "module", "name"), [("copeland", "c1_methods", "copeland"), ("maximin", "margin_based_methods", "minimax")]
 )
 def test_the_winner_among_rankings_with_ties_and_gaps_is_that_of_pref_voting(rule: str, module: str, name: str) -> None:
-    profiles = importlib.import_module("pref_voting.profiles_with_ties")  # which takes long to import
+    profiles = importlib.import_module("pref_voting.profiles_with_ties")  # slow import
     theirs = getattr(importlib.import_module(f"pref_voting.{module}"), name)
     for seed in range(25):
         rows = ranked(seed, n=7, m=1)

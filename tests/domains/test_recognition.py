@@ -1,4 +1,4 @@
-"""Labels are read as they are meant, by every engine and from every source; label types are recognised."""
+"""Recognition of label types and spellings, for every engine and source."""
 
 import json
 from datetime import date
@@ -20,7 +20,7 @@ ENGINES = ["memory", "disk"]
 
 
 def table(labels: list[Any], workers: int = 3) -> pd.DataFrame:
-    """Let some workers answer task after task."""
+    """Return a long table in which the workers answer in turn."""
     places = range(len(labels))
     ids = {
         "worker": [f"w{place % workers}" for place in places],
@@ -41,13 +41,13 @@ def jsonl(folder: Path, labels: list[Any]) -> Path:
 
 
 def found(source: Any, engine: str, **how: Any) -> Any:
-    """Find truths by plain votes, which takes little time."""
+    """Estimate labels by unweighted majority votes, which is fast."""
     known = how.pop("gold", None)
     return allalike.discover(allalike.scan(source, **how), engine=engine, method="UA", gold=known)
 
 
 def kind(source: Any, engine: str = "memory", **how: Any) -> tuple[str, set[Any]]:
-    """Return the domain that is recognised, and the truths."""
+    """Return the recognised domain, and the estimated labels."""
     result = found(source, engine, **how)
     return result.summary["domain"]["name"], set(result.truth["label"].tolist())
 
@@ -150,7 +150,7 @@ def test_codes_with_leading_zeros_are_no_numbers(engine: str, tmp_path: Path) ->
 @pytest.mark.parametrize("engine", ENGINES)
 def test_final_answers_of_models_are_voted_on_from_every_source(engine: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    truths = np.repeat(rng.integers(1, 5000, 120), 3)  # each question has its own; errors are anything
+    truths = np.repeat(rng.integers(1, 5000, 120), 3)  # a different answer per question; errors are arbitrary
     numbers = np.where(rng.random(360) < 0.7, truths, rng.integers(1, 5000, 360)).tolist()
     for labels in (numbers, list(map(str, numbers))):
         assert kind(jsonl(tmp_path, labels), engine)[0] == "categorical"
@@ -202,7 +202,7 @@ DATED = ["2024-01-01", "2024-01-05", "2024-02-01", "2024-02-03"]
 
 
 def ratings(levels: int, *, near: bool, tasks: int = 80) -> list[int]:
-    """Draw levels near the truth of their task, or any other class in place of it."""
+    """Draw levels near the true level of each task, or any other class instead."""
     rng = np.random.default_rng(levels)
     truth = rng.integers(0, levels, tasks)[:, None]
     off = rng.normal(0, 0.9, (tasks, 8)).round().astype(int)
@@ -210,7 +210,7 @@ def ratings(levels: int, *, near: bool, tasks: int = 80) -> list[int]:
     return [int(level) + 1 for level in (np.clip(truth + off, 0, levels - 1) if near else other).ravel()]
 
 
-# Labels of workers in turn, number of workers, and the type that is recognised.
+# Labels of workers in turn, number of workers, and the recognised type.
 RECOGNISED: dict[str, tuple[list[Any], int, str]] = {
     "spans": (SPANS, 3, "spans"),
     "spans as JSON": ([json.dumps(spans) for spans in SPANS], 3, "spans"),
@@ -221,7 +221,7 @@ RECOGNISED: dict[str, tuple[list[Any], int, str]] = {
     "dates": (DATED, 2, "date"),
     "dates as such": ([date.fromisoformat(day) for day in DATED], 2, "date"),
     "fields": ([{"day": day, "x": "a"} for day in DATED], 2, "record"),
-    "chances": ([(number * 37) % 101 / 100 for number in range(120)], 6, "real"),  # probabilities are never guessed
+    "chances": ([(number * 37) % 101 / 100 for number in range(120)], 6, "real"),  # never recognised as probabilities
     "mappings of chances": ([{"a": 0.25, "b": 0.75}, {"a": 0.5, "b": 0.5}] * 3, 3, "record"),
     "near levels": (ratings(5, near=True), 8, "ordinal"),
     "near levels of 11": (ratings(11, near=True), 8, "ordinal"),

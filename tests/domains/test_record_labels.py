@@ -1,4 +1,4 @@
-"""Records: several fields of types of their own, with one weight per worker or one per field."""
+"""Records: several fields of different label types, with one weight per worker or per field."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ COLOUR_AND_SIZE = Record({"colour": Categorical(), "size": Ordinal(levels=[1, 2,
 APART = Record(KINDS, weights="field")
 BLOCKS = Memory(block_answers=1)
 SERVE_ALL = ["auto", "UA", "OA", "P-TD", "iP-TD", "D-TD", "EXP", "TOP2", "MAS"]
-OTHERS = ("OA", "IBP", "EVD", "GTM", "KDE", "EBCC")  # for gold, two classes, numbers; the start of EBCC is drawn
+OTHERS = ("OA", "IBP", "EVD", "GTM", "KDE", "EBCC")  # need gold, two classes or numbers; EBCC starts at random
 pytestmark = pytest.mark.filterwarnings(
     "ignore::allalike.errors.DataWarning", "ignore::allalike.errors.ConvergenceWarning"
 )
@@ -52,7 +52,7 @@ def test_three_goods_are_as_far_apart_as_by_hand() -> None:
 
 
 def plain_distance(left: dict[str, Any], right: dict[str, Any], unit: float, size: float) -> tuple[float, float]:
-    """Return the weighted distance of two records of the crowd, and the weight of what both filled."""
+    """Return the weighted distance of two records of the crowd, and the total weight of their common fields."""
     parts = [(float(left["colour"] != right["colour"]), 1.0), (jaccard(left["tags"], right["tags"]), 1.0)]
     if "size" in left and "size" in right:
         parts.append((min(1.0, abs(left["size"] - right["size"]) / unit), size))
@@ -268,7 +268,7 @@ def test_a_worker_who_is_good_at_prices_and_bad_at_names_counts_there_only() -> 
     assert found.workers["weight.name"].tolist() == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
     assert found.workers["weight.price"].tolist() == pytest.approx([0.3, 0.3, 0.3, 0.1])
     assert found.truth["name"].tolist() == [f"n{task % 4}" for task in range(12)]
-    said = 0.9 * np.arange(12) - 0.1 * (9 * np.arange(12) + 9)  # three with 0.3, and kim with 0.1
+    said = 0.9 * np.arange(12) - 0.1 * (9 * np.arange(12) + 9)  # weights: three with 0.3, kim with 0.1
     assert found.truth["price"].tolist() == pytest.approx(said.tolist())
 
 

@@ -1,4 +1,4 @@
-"""Labels as people and tools write them: every spelling of a label is the same label."""
+"""Spellings of labels by people and tools: all spellings of a label are read as the same label."""
 
 import json
 from datetime import date
@@ -21,7 +21,7 @@ from allalike.domains.bitmap import Bitmap
 from crowds.label_types import disc
 
 TAGGED = [[0, 2, "PER"], [3, 4, "LOC"], [4, 5, "LOC"]]
-# Label type -> spellings of one label, the first in the form that is expected.
+# Label type -> spellings of one label, starting with the canonical one.
 SPELLINGS: dict[str, list[Any]] = {
     "boxes": [
         [[1, 2, 4, 6, "c"]],
@@ -58,7 +58,7 @@ SPELLINGS: dict[str, list[Any]] = {
     ],
     "points(radius=1, names=[nose, chin])": [
         [[1, 2, "nose"]],
-        [1, 2, 2, 0, 0, 0],  # COCO: the last of three numbers says whether it is there
+        [1, 2, 2, 0, 0, 0],  # COCO: the last of three numbers is the visibility
         {"keypoints": [1, 2, 1, 0, 0, 0]},
         [{"keypoints": [1, 2, 2, 9, 9, 0]}],
     ],
@@ -120,7 +120,7 @@ def test_every_form_of_a_forecast_gives_the_same_weights(method: str, write: Any
     np.testing.assert_allclose(other.workers["weight"], one.workers["weight"], rtol=1e-9)
 
 
-# Label type, a label that both of two workers give, and the text of the truth in the table that is written.
+# Label type, a label given by both of two workers, and the text of the estimate in the written table.
 SAVED = [
     ("set", '["é, \\"x\\"", "b"]', '["b", "é, \\"x\\""]'),
     ("interval", "[[0, 4], [6, 9]]", "[[0, 4], [6, 9]]"),

@@ -1,4 +1,4 @@
-"""Boxes, spans and points: groups of objects, quorum, positions, middles, and what is told of objects and workers."""
+"""Boxes, spans and points: groups of objects, quorum, positions, middles, and columns of objects and workers."""
 
 from itertools import combinations
 from typing import Any
@@ -51,7 +51,7 @@ def test_boxes_of_the_worked_example() -> None:
     weighted = solve(ROWS, Boxes(), "P-TD")
     np.testing.assert_allclose(weighted.workers["weight"], [0.55, 0.45, 0], atol=1e-12)
     np.testing.assert_allclose(weighted.objects[SIDES], [[0.45, 0.0, 10.45, 10.0], [20.0, 0.0, 30.0, 10.0]])
-    np.testing.assert_allclose(weighted.objects["confidence"], [1, 1])  # who has no weight changes no share
+    np.testing.assert_allclose(weighted.objects["confidence"], [1, 1])  # workers without weight change no share
     assert weighted.objects["n_workers"].tolist() == [3, 2]
 
 
@@ -114,7 +114,7 @@ def test_groups_are_those_of_joining_edge_by_edge(labels: list[Any]) -> None:
 
 
 def places(result: Result) -> list[list[tuple[Any, ...]]]:
-    """Return where the objects of all truths are, and their classes."""
+    """Return the positions and classes of all estimated objects."""
     axes = ("x1", "y1", "x2", "y2", "start", "end", "x", "y", "class")
     return [
         [tuple(thing[axis] for axis in axes if axis in thing) for thing in label] for label in result.truth["label"]
@@ -125,21 +125,21 @@ BOTH = [[0, 8, "name"], [0, 3, "name.first"]]
 HALVES, WHOLE = [[0, 3, "PER"], [3, 6, "PER"]], [[0, 6, "PER"]]
 NOSE = [[0, 0, "nose"]]
 FACE = Points(radius=10, quorum=0.5, names=["nose", "chin"])
-# Label type, labels of one task, and where the objects of its truth are.
+# Label type, labels of one task, and positions of the estimated objects.
 TRUTHS: list[tuple[Any, list[Any], list[Any]]] = [
     (Boxes(quorum=0.5), [[], [], [[0, 0, 1, 1]]], []),
-    (Boxes(), [[[0, 0, 4, 4], [0, 0, 4, 4]]] * 3, [(0, 0, 4, 4)] * 2),  # two that coincide stay two
+    (Boxes(), [[[0, 0, 4, 4], [0, 0, 4, 4]]] * 3, [(0, 0, 4, 4)] * 2),  # two equal boxes stay two
     (Boxes(), [[[1, 1, 1, 5]]] * 2, [(1, 1, 1, 5)]),  # without area
     (Boxes(), [[[0, 0, 1, 1, "x"]], [[0, 0, 1, 1, "y"]]], [(0, 0, 1, 1, "x")]),
     (Boxes(middle="mean"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(2, 0, 10, 10)]),
     (Boxes(middle="median"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(1, 0, 10, 10)]),
-    (Spans(quorum=0.5), [BOTH, BOTH, BOTH[:1]], [(0, 3, "name.first"), (0, 8, "name")]),  # one inside another
+    (Spans(quorum=0.5), [BOTH, BOTH, BOTH[:1]], [(0, 3, "name.first"), (0, 8, "name")]),  # nested
     (Spans(rule="positions", quorum=0.5), [HALVES, HALVES, WHOLE], [(0, 3, "PER"), (3, 6, "PER")]),
     (Spans(rule="positions", quorum=0.5), [HALVES, WHOLE, WHOLE], [(0, 6, "PER")]),
     (Spans(), [["O", "O"], []], []),
-    (Points(radius=10, quorum=0.5), [[[0, 0], [1, 0], [2, 0]], [], [[0, 0]]], [(0, 0)]),  # supported once by each
-    (FACE, [NOSE, NOSE, [[90, 0, "nose"], [0, 0, "chin"]]], [(30, 0, "nose")]),  # by name, wherever they are
-    (Points(radius=9, middle="median"), [[[0, 0]], [[2, 0]], [[1, 3**0.5]]], [(1, 3**-0.5)]),  # sees all at 120 degrees
+    (Points(radius=10, quorum=0.5), [[[0, 0], [1, 0], [2, 0]], [], [[0, 0]]], [(0, 0)]),  # one support per worker
+    (FACE, [NOSE, NOSE, [[90, 0, "nose"], [0, 0, "chin"]]], [(30, 0, "nose")]),  # by name, at any position
+    (Points(radius=9, middle="median"), [[[0, 0]], [[2, 0]], [[1, 3**0.5]]], [(1, 3**-0.5)]),  # Fermat point
     (Points(radius=0.5, quorum=0.5), [[3.2, 7.9], [3.4, 20.0], [3.3]], [(3.3,)]),  # moments
 ]
 
@@ -154,7 +154,7 @@ def test_truths_are_those_found_by_hand(domain: Any, labels: list[Any], expected
 
 
 def vote_plainly(labels: list[Any], weights: list[float], quorum: float) -> list[tuple[int, int, str]]:
-    """Decide each position by itself."""
+    """Decide each position separately."""
     spans: list[tuple[int, int, str]] = []
     going: tuple[int, str] | None = None
     for place in range(40):
@@ -191,7 +191,7 @@ def test_positions_are_decided_one_by_one() -> None:
         kernels = Spans(rule="positions", quorum=0.4).learn(Column("label", labels)).kernels
         [block] = (read.encoding.prepare(block) for block in read.blocks(1000))
         truth = kernels.aggregate(block, weights, np.zeros(5), ties=Ties())
-        if not truth["tied"][0]:  # where the same workers have put both tags somewhere
+        if not truth["tied"][0]:  # the same workers have given both tags to a position
             assert list(truth["label"][0]) == vote_plainly(labels, weights.tolist(), 0.4)
             checked += 1
     assert checked > 10

@@ -1,4 +1,4 @@
-"""Voting rules on weighted rankings, against pref_voting (which takes long to import), and against brute force."""
+"""Voting rules on weighted rankings, compared with pref_voting (slow import) and brute force."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Votes:
-    """Orders of items 0..q-1, and how many voters gave each."""
+    """Orders of items 0..q-1, and the number of voters per order."""
 
     orders: list[Order]
     counts: list[int]
@@ -54,7 +54,7 @@ class Votes:
 
 @cache
 def votes(sizes: tuple[int, ...] = (3, 4, 5, 6, 7), each: int = 40, seed: int = 0, largest: int = 4) -> list[Votes]:
-    """Draw profiles of random orders, some close to each other and some not."""
+    """Simulate profiles of random orders with different levels of agreement."""
     rng = np.random.default_rng(seed)
     drawn = []
     for q in sizes:
@@ -66,7 +66,7 @@ def votes(sizes: tuple[int, ...] = (3, 4, 5, 6, 7), each: int = 40, seed: int = 
 
 
 def decide(rule: str, profiles: list[Votes], ties: Ties | None = None) -> Decision:
-    """Let a rule decide all profiles at once, as tasks of one block in which every answer has its own worker."""
+    """Apply a rule to all profiles, as tasks of one block in which every answer has its own worker."""
     sizes = np.array([len(profile.orders) for profile in profiles])
     domain = Ranking(rule=rule)
     labels = Column.of_objects("label", [list(order) for profile in profiles for order in profile.orders])
@@ -92,7 +92,7 @@ def orders(found: Decision) -> list[Order]:
 
 
 def check_levels(found: Decision, levels: list[dict[int, Any]]) -> None:
-    """Check that orders sort items by level, the smallest first, and that a draw is among equal levels."""
+    """Check that orders sort items by level, the smallest first, and that draws are among equal levels."""
     for order, tied, level in zip(orders(found), found.tied, levels, strict=True):
         assert sorted(order) == sorted(level)
         along = [level[item] for item in order]
@@ -263,7 +263,7 @@ def kendall(left: Order, right: Order) -> int:
 
 
 def test_minimax_is_least_wrong_in_the_worst_case() -> None:
-    cycle = Votes([(0, 1, 2), (1, 2, 0), (2, 0, 1)], [1, 1, 1])  # no ranking is near enough to all of these
+    cycle = Votes([(0, 1, 2), (1, 2, 0), (2, 0, 1)], [1, 1, 1])  # no ranking is close enough to all of these
     profiles = [*votes(sizes=(1, 2, 3, 4), each=60), *votes(sizes=(5,), each=6), cycle]
     found = decide("minimax", profiles)
     empty = 0
@@ -308,7 +308,7 @@ def test_rules_rank_the_worked_example_as_by_hand(rule: str, expected: Order) ->
 def test_one_order_by_all_is_found_without_a_doubt(rule: str) -> None:
     alone = [Votes([order], [2]) for order in [(0,), (1, 0), (2, 0, 1), (3, 1, 0, 2)]]
     found = decide(rule, [*alone, *[Votes(profile.orders * 3, [1, 2, 3]) for profile in alone]])
-    if rule in ("plurality", "veto", "maximin", "stv"):  # these tell the first or the last from the others
+    if rule in ("plurality", "veto", "maximin", "stv"):  # these distinguish only the first or the last item
         place = -1 if rule == "veto" else 0
         assert [order[place] for order in orders(found)] == [profile.orders[0][place] for profile in alone] * 2
     else:
@@ -332,6 +332,6 @@ def test_neither_a_common_factor_of_all_weights_nor_other_tasks_change_anything(
     together = decide(rule, profiles)
     larger = [replace(profile, counts=[count * 1000 for count in profile.counts]) for profile in profiles]
     assert orders(together) == orders(decide(rule, larger))
-    first_alone = decide(rule, profiles[:1])  # the task with the same number, and so the same hash
+    first_alone = decide(rule, profiles[:1])  # same task number, so same hash
     assert orders(first_alone) == orders(together)[:1]
     assert first_alone.tied[0] == together.tied[0]

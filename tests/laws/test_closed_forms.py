@@ -1,4 +1,4 @@
-"""What kernels and methods compute, computed again by brute force, linear algebra or another library."""
+"""Results of kernels and methods, recomputed by brute force, linear algebra or another library."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -23,7 +23,7 @@ from crowds.samples import Row, crowd, rows
 
 
 def pairwise(answers: list[Row], domain: str) -> dict[tuple[str, str], list[float]]:
-    """List the distances of each ordered pair of workers, one for each common task."""
+    """List the distances of each ordered pair of workers, one per common task."""
     found: dict[tuple[str, str], list[float]] = {}
     for left, right in permutations(answers, 2):
         if left[1] == right[1]:
@@ -87,7 +87,7 @@ def test_distance_to_the_mean_is_ridge_four(matrix: npt.NDArray[np.float64]) -> 
     ridge = allalike.discover(rows(matrix), domain="real", method=PTDAK(ridge=4))
     distance = allalike.discover(rows(matrix), domain="real", method=DTD())
     np.testing.assert_allclose(ridge.weighing.fault, distance.weighing.fault, atol=1e-9)
-    if ridge.weighing.fault.min() > 0.02 * ridge.workers["disparity"].mean() / 2:  # else one floors, one smooths
+    if ridge.weighing.fault.min() > 0.02 * ridge.workers["disparity"].mean() / 2:  # otherwise their smoothing differs
         np.testing.assert_allclose(ridge.workers["weight"], distance.workers["weight"], atol=1e-9)
     by_max = allalike.discover(rows(matrix), domain="real", method=DTD(weighting="max")).workers["weight"]
     proximity = allalike.discover(rows(matrix), domain="real", method=PTD(weighting="max")).workers["weight"]

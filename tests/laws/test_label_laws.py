@@ -1,4 +1,4 @@
-"""Laws of label types: options keep the laws of domains, and moving all labels moves the truth."""
+"""Laws of label types: options keep the laws of domains, and transformed labels give transformed estimates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ from crowds.label_types import draw_probability as forecasts
 from crowds.samples import Row, crowd, flattened
 
 FORMS: list[Callable[[dict[str, float]], Any]] = [lambda p: p["a"], lambda p: list(p.values())]
-OPTIONS = [  # beside the defaults, which the laws of methods run over
+OPTIONS = [  # in addition to the defaults, which the laws of methods cover
     *("real(distance=absolute)", "ordinal(distance=squared, rule=mean)", "ordinal(distance=hamming, rule=plurality)"),
     *("points(radius=6, middle=median)", "points(radius=6, form=hard, distance=jaccard)"),
     *("spans(distance=exact)", "spans(distance=characters)", "boxes(distance=jaccard)", "bitmap(distance=dice)"),
@@ -61,7 +61,7 @@ def each(*axes: str, scale: float = 1, shift: float = 0) -> Callable[[Any], Any]
     return move
 
 
-# Crowd -> label type, how each label is moved, label type of the moved labels.
+# Crowd -> label type, transformation of each label, label type of the transformed labels.
 MOVES: dict[str, tuple[str, Callable[[Any], Any], str]] = {
     "vector": ("vector", lambda x: (TURN @ np.array(x) + SHIFT).tolist(), "vector"),
     "interval": ("interval", lambda label: [[3 * a - 7, 3 * b - 7] for a, b in label], "interval"),
@@ -84,7 +84,7 @@ def test_moving_all_labels_moves_the_truth(name: str, method: str) -> None:
     other = allalike.discover([(w, t, move(label)) for w, t, label in answers], domain=moved, method=method)
     np.testing.assert_allclose(one.workers["weight"], other.workers["weight"], rtol=1e-6, atol=1e-9)
     for label, found, tied in zip(one.truth["label"], other.truth["label"], one.truth["tied"], strict=True):
-        if not tied:  # a draw depends on what is drawn
+        if not tied:  # a random choice depends on the labels
             same(move(label), found)
 
 

@@ -1,4 +1,4 @@
-"""Messages of label types and methods: every refusal names its cause and its remedy."""
+"""Messages of label types and methods: every error names its cause and a remedy."""
 
 import pickle
 from collections.abc import Callable
@@ -26,7 +26,7 @@ COLOUR_AND_SIZE = Record("colour:categorical, size:real")
 
 
 def labelled(domain: Any, *labels: Any, **how: Any) -> Call:
-    """Give labels to one task, each by a worker of its own."""
+    """Give labels to one task, each by a different worker."""
     rows = [(f"w{number}", 1, label) for number, label in enumerate(labels)]
     return lambda folder: allalike.discover(rows, domain=domain, **{"method": "UA", **how})
 
@@ -39,7 +39,7 @@ def discovered(rows: Any, **how: Any) -> Call:
     return lambda folder: allalike.discover(rows, **how)
 
 
-# Label type, a label that fits and the one in row 2 that does not (or that one alone), and the words.
+# Label type, a valid label and an invalid one in row 2 (or only an invalid one), and words of the message.
 LABELS: list[tuple[Any, tuple[Any, ...], tuple[str, ...]]] = [
     ("circular", ("12", "north"), ("row 2", "north", "number")),
     *(
@@ -242,7 +242,7 @@ OPTIONS += [
 
 
 def short_of_memory(method: str, where: str = "engines.base") -> Call:
-    """Have a method find that there is hardly any memory left."""
+    """Run a method with almost no free memory."""
     answers = crowd("categorical", seed=8, n=9)
 
     def run(folder: Path) -> object:
@@ -293,7 +293,7 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
     (
         "probabilities",
         lambda folder: allalike.discover(CLASSES, domain="categorical", method="UA").probabilities,
-        ("UA", "probable"),
+        ("UA", "probabilities"),
     ),
     (
         "confusions",
@@ -307,7 +307,7 @@ OTHERS: list[tuple[str, Call, tuple[str, ...]]] = [
 ]
 FOUR = [1, 1, 1, 1]
 HAMMERS: Any = {"hammer_fault": 2, "spammer_fault": 1}
-# A call that takes no folder, and the words.
+# A call without a folder, and words of the message.
 CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: theory.expected_disparity(-1.0, 1.0), ("fault", "-1.0", "0 or more")),
     (lambda: theory.expected_disparity(float("nan"), 1.0), ("fault", "nan", "finite")),

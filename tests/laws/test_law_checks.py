@@ -1,4 +1,4 @@
-"""Laws that are handed out: our label types, methods and examples keep them, and what breaks them is named."""
+"""Published law checks: label types, methods and examples pass them, and violations are named."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,7 +122,7 @@ def colours(seed: int, n: int = 6, m: int = 12) -> list[Row]:
 
 
 def corners(box: dict[str, Any], turned: float = 0.0) -> list[Any]:
-    """Return the corners of a box that is turned around its middle, in no particular order, and its class."""
+    """Return the corners of a rotated box in no particular order, and its class."""
     x, y = (box["x1"] + box["x2"]) / 2, (box["y1"] + box["y2"]) / 2
     a, b = (box["x2"] - box["x1"]) / 2, (box["y2"] - box["y1"]) / 2
     turn = np.array([[np.cos(turned), -np.sin(turned)], [np.sin(turned), np.cos(turned)]])

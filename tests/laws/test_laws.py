@@ -1,4 +1,4 @@
-"""Laws that every method keeps in every domain, found through the registries."""
+"""Laws of all methods for all label types, found through the registries."""
 
 import warnings
 import zlib
@@ -29,7 +29,7 @@ def solve(
     engine: Engine | None = None,
     gold: list[tuple[Any, Any]] | None = None,
 ) -> Result:
-    """Discover, with the first answers to each task as gold so that the oracle can work too."""
+    """Estimate labels with the first answer to each task as gold, which the oracle needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         known = gold or first_answers(answers)
@@ -41,7 +41,7 @@ def first_answers(answers: list[Row]) -> list[tuple[Any, Any]]:
 
 
 def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 1.0) -> None:
-    """Check that two results say the same, with disparities and faults on another scale if need be."""
+    """Check that two results agree, with disparities and errors on another scale if necessary."""
     np.testing.assert_allclose(left.workers["weight"], right.workers["weight"], rtol=1e-7, atol=1e-12)
     for column, scale in (("disparity", disparity), ("fault", fault)):
         one, other = (getattr(result.weighing, column) for result in (left, right))
@@ -49,7 +49,7 @@ def same(left: Result, right: Result, *, disparity: float = 1.0, fault: float = 
 
 
 def same_labels(left: list[Any], right: list[Any]) -> None:
-    """Check that labels are the same, and numbers so up to rounding."""
+    """Check that labels are equal, and numbers up to rounding."""
     for one, other in zip(map(flattened, left), map(flattened, right), strict=True):
         if isinstance(one, dict):
             assert one.keys() == other.keys()
@@ -97,11 +97,11 @@ def test_few_answers_give_the_same_on_every_engine(spec: str, domain: str) -> No
 
 
 def agree(left: Result, right: Result, *, rtol: float = 1e-7) -> None:
-    """Check that two engines say the same about every worker and task; a descent says it up to where it stops."""
+    """Check that two engines agree on every worker and task; iterative methods agree up to their tolerance."""
     for column in ("weight", "disparity", "fault"):
         one, other = (getattr(result.weighing, column) for result in (left, right))
         np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12)
-    numbers = {*left.truth.select_dtypes(["number", "bool"])}  # limits may be dates
+    numbers = {*left.truth.select_dtypes(["number", "bool"])}  # intervals may contain dates
     for column in sorted(numbers & {"confidence", "support", "ci_low", "ci_high", "standard_error", "tied", "changed"}):
         np.testing.assert_allclose(left.truth[column], right.truth[column], rtol=rtol, atol=1e-9)
     for column in ("label", "unweighted"):
@@ -129,7 +129,7 @@ def test_who_is_at_chance_up_to_rounding_has_no_weight() -> None:
 
 
 def without_ties(answers: list[Row], domain: str) -> list[Row]:
-    """Leave out the tasks whose unweighted vote is tied: how a tie is broken depends on the names."""
+    """Return answers to tasks without ties in the majority vote, because ties depend on names."""
     truth = solve(answers, "UA", domain).truth
     tied = set(truth["task"][truth["tied"]])
     return [answer for answer in answers if answer[1] not in tied]
@@ -138,7 +138,7 @@ def without_ties(answers: list[Row], domain: str) -> list[Row]:
 @every_case(law=3)
 def test_names_of_workers_and_tasks_do_not_matter(spec: str, domain: str) -> None:
     same_tasks = spec.startswith(cases.BY_ID)
-    seed = 6 if domain == "vector" else 4  # auto holds answers out by a hash of ids: its choice has to be clear
+    seed = 6 if domain == "vector" else 4  # auto samples held-out answers by ids, so its choice must be clear
     answers = without_ties(crowd(domain, seed=seed, n=7, missing=0.3), domain)
     new = dict(zip(sorted({worker for worker, _, _ in answers}), "cfbagde", strict=True))
     renamed = [(new[worker], task if same_tasks else 1000 - int(task[1:]), label) for worker, task, label in answers]
@@ -177,7 +177,7 @@ def test_shifting_and_scaling_numbers_does_not_matter(spec: str) -> None:
 def test_rotating_numbers_does_not_matter(spec: str) -> None:
     base = matrix(8)
     rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(12, 12)))[0]
-    if spec == "auto":  # which looks for copies, and at known truths, task by task
+    if spec == "auto":  # it searches for copies, and uses gold labels, per task
         spec = "auto(screening=False, use_gold=False)"
     first, second = solve(rows(base), spec, "real"), solve(rows(base @ rotation), spec, "real")
     np.testing.assert_allclose(first.workers["weight"], second.workers["weight"], rtol=1e-6, atol=1e-9)
@@ -188,7 +188,7 @@ def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spe
     answers = without_ties(crowd("categorical", seed=10, missing=0.1), "categorical")
     first = solve(answers, spec, "categorical")
     named = [(worker, task, ("rose", "iris", "lily")[label]) for worker, task, label in answers]
-    if not spec.startswith("EBCC"):  # whose draws are by class, too
+    if not spec.startswith("EBCC"):  # it draws samples per class
         same(first, solve(named, spec, "categorical"))
     if spec.startswith(cases.CONFUSIONS) and not spec.startswith("DS-1"):
         return
@@ -197,7 +197,7 @@ def test_names_of_labels_do_not_matter_be_they_the_same_for_all_tasks_or_not(spe
 
 
 def equal(workers: int) -> Any:
-    """Return equal weights, but for rounding."""
+    """Return equal weights, up to rounding."""
     return pytest.approx([1 / workers] * workers, rel=1e-12)
 
 
@@ -216,8 +216,8 @@ def test_one_worker_is_believed_and_nothing_is_known_about_her(spec: str, domain
 @every_degenerate_case(law=5)
 def test_two_workers_count_the_same(spec: str, domain: str, engine: Engine) -> None:
     if spec == "OA":
-        return  # it knows who is right
-    spec = "auto(use_gold=False)" if spec == "auto" else spec  # which would learn who is right
+        return  # it knows the gold labels
+    spec = "auto(use_gold=False)" if spec == "auto" else spec  # gold labels would reveal the errors
     for seed in range(2):
         answers = crowd(domain, seed=seed, n=2)
         assert solve(answers, spec, domain, engine=engine).workers["weight"].tolist() == equal(2)
@@ -232,7 +232,7 @@ def test_identical_workers_count_the_same_and_have_no_fault(spec: str, domain: s
     answers = [(worker, task, label) for worker in range(4) for _, task, label in one]
     result = solve(answers, spec, domain, engine=engine)
     assert result.workers["weight"].tolist() == equal(4)
-    # Nor is the variance of GTM 0, whose prior knows better.
+    # Nor is the variance of GTM 0, because of its prior.
     if spec not in {*cases.CLIPPED, *cases.STANDARDISED} and not spec.startswith(cases.PRIORS):
         np.testing.assert_allclose(result.weighing.fault, [0] * 4, atol=1.1e-3 if spec.startswith("DS") else 1e-9)
     assert not result.truth["changed"].any()
@@ -261,7 +261,7 @@ def test_nobody_with_peers_means_equal_weights(spec: str, domain: str, engine: E
 @pytest.mark.parametrize("domain", cases.DOMAIN_NAMES)
 @pytest.mark.parametrize("spec", ["P-TD", "iP-TD"])
 def test_copies_of_a_worker_gain_weight(spec: str, domain: str) -> None:
-    """The known weakness of proximity: who comes with copies looks alike."""
+    """Show the known weakness of proximity: workers with copies look accurate."""
     answers = crowd(domain, seed=12, n=6, m=40)
     copies = [(f"copy{k}", task, label) for k in range(3) for worker, task, label in answers if worker == "w003"]
     before = solve(answers, spec, domain).workers.set_index("worker")
@@ -298,7 +298,7 @@ def test_ten_thousand_classes_work() -> None:
     assert result.summary["gold"]["error"] < 0.05
 
 
-# Tasks that are problems of their own give what each gives alone.
+# Independent problems per task give the same results as separate runs.
 PROBLEMS_OF = [
     *[name for name in METHODS if name != "OA"],
     *("iP-TD(average=False)", "P-TD(per_pair=True)", "MACE(starts=1)"),

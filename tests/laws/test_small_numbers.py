@@ -1,4 +1,4 @@
-"""Numbers whose squares are below all numbers: never equal weights in silence."""
+"""Numbers whose squares underflow never result in equal weights without an error."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Ties: drawn, marked, and the same for every order of rows, engine and number of blocks."""
+"""Ties: broken at random, marked, and independent of the order of rows, the engine and the number of blocks."""
 
 import numpy as np
 import pytest
@@ -51,12 +51,12 @@ EQUALS = {"ada": "xxxz", "bob": "xyyz", "eve": "yyxz"}  # each pair agrees on tw
 def test_truths_that_the_order_of_workers_may_decide_are_marked(engine: Engine, method: str) -> None:
     rows = [(worker, task, label) for worker, labels in EQUALS.items() for task, label in enumerate(labels)]
     found = allalike.discover(rows, method=method, engine=engine).truth["tied"]
-    if method == "EXP":  # keeps all three, whatever their order
+    if method == "EXP":  # keeps all three in any order
         assert not found.any()
         return
     assert found.tolist() == [True, True, True, False]
     better = [*rows, *(("ada", task, "x") for task in (4, 5)), *(("bob", task, "x") for task in (4, 5))]
-    tied = allalike.discover(better, method=method, engine=engine).truth["tied"]  # the labels of ada and bob are
+    tied = allalike.discover(better, method=method, engine=engine).truth["tied"]  # for the labels of ada and bob
     assert tied.tolist() == [False, True, True, False, False, False]
 
 

@@ -1,4 +1,4 @@
-"""The worked examples whose values are known to several digits."""
+"""Worked examples with values known to several digits."""
 
 import numpy as np
 import pytest

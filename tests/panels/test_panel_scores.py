@@ -59,7 +59,7 @@ def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, t
     said, _ = draw(4, judges=4, tasks=30, noise=0.7)
     rows: list[tuple[str, int, Any]] = [(judge, task, round(x)) for judge, task, x in rows_of(said)]
     rows = [(judge, task, None if (judge, task) == ("j1", 3) or task == 7 else x) for judge, task, x in rows]
-    with pytest.warns(DataNote, match="Dropped 5 rows"):
+    with pytest.warns(DataNote, match="5 rows without a label"):
         panel = allalike.jury(rows, domain=domain, quorum=4)
     told = {3: "inconclusive", 7: "unreadable"}
     assert panel.truth["verdict"].tolist() == [told.get(task, "score") for task in range(30)]

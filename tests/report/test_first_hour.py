@@ -116,7 +116,7 @@ def test_ballots_of_voters_are_one_election(tmp_path: Path) -> None:
     pd.DataFrame(rows, columns=["voter", "ranking"]).to_csv(tmp_path / "ballots.csv", index=False)
     done = call("discover", "ballots.csv", "-o", "out", folder=tmp_path)
     assert done.returncode == 0
-    assert "the ballots are one task" in done.stderr
+    assert "all ballots are one task" in done.stderr
     assert len(pd.read_csv(tmp_path / "out" / "truth.csv")) == 1
 
 

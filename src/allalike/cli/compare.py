@@ -73,10 +73,10 @@ def _draw(found: Comparison) -> list[str]:
     if found.ranked_by == "error":
         tasks = count(len(next(iter(found.distances.values()))), "task")
         oracle = " OA uses the gold labels." if any(row["verdict"] == "oracle" for row in found.rows) else ""
-        head = [f"Error on {tasks} with gold labels; change and RI relative to UA, negative is better.{oracle}"]
+        head = [f"Error on {tasks} with gold labels.{oracle}", "change and RI: relative to UA, negative is better."]
         table.append(("method", "error", "change %", "RI %", "verdict", "seconds"))
         table += [
-            (row["method"], _number(row["error"]), _signed(row["change"]), _signed(row["RI"]), row["verdict"])
+            (row["method"], row["error"], _signed(row["change"]), _signed(row["RI"]), row["verdict"])
             for row in found.rows
         ]
         tail = [
@@ -90,15 +90,11 @@ def _draw(found: Comparison) -> list[str]:
             "Methods that agree may make the same errors.",
         ]
         table.append(("method", "same label", "distance", "seconds"))
-        table += [(row["method"], _share(row["same"]), _number(row["distance"])) for row in found.rows]
+        table += [(row["method"], _share(row["same"]), row["distance"]) for row in found.rows]
         tail = []
     timed = [table[0], *((*cells, f"{row['seconds']:.3f}") for cells, row in zip(table[1:], found.rows, strict=True))]
     not_served = ["", f"Not for {facts.domain.name} labels: {', '.join(facts.not_served)}."] if facts.not_served else []
     return [title, *head, "", rows(timed), *tail, *not_served]
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value
 
 
 def _share(value: float | None) -> str:

@@ -69,5 +69,5 @@ def demo(output: str, overwrite: bool, seed: int) -> None:
     show(draw_screen(result, paths))
     correct = result.truth["task"].map(truth)
     before, after = (100 * (result.truth[name] != correct).mean() for name in ("unweighted", "label"))
-    echo(f"\nWrong labels: {before:.1f} % by majority vote, {after:.1f} % by allalike.")
+    echo(f"\nWrong labels: {before:.1f} % by majority vote, {after:.1f} % by allalike (the estimate is cautious).")
     echo(f"Your own file: allalike discover FILE. Report: {Path(output).absolute() / 'report.html'}")

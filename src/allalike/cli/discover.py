@@ -101,8 +101,8 @@ def _find_matching(source: Scan, pattern: str) -> list[str]:
 def name_folders(names: Sequence[str]) -> list[str]:
     """Return a unique folder name per column that is valid on every file system.
 
-    >>> name_folders(["Answer.emotion", "is it/a cat?", "IS it:a cat ", "..", "con"])
-    ['Answer.emotion', 'is it_a cat', 'IS it_a cat-2', 'column', 'con_']
+    >>> name_folders(["Answer.emotion", "is it/a cat?", "IS it:a cat ", "..", "../../etc", "nul.txt"])
+    ['Answer.emotion', 'is it_a cat', 'IS it_a cat-2', 'column', 'etc', 'nul.txt_']
     """
     folders: list[str] = []
     for name in names:

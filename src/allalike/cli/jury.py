@@ -6,19 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike.cli.console import (
-    WIDTH,
-    Line,
-    fold,
-    keep_whole,
-    note,
-    progress_and_notes,
-    rows,
-    shorten,
-    show,
-    spool_input,
-    visible,
-)
+from allalike.cli.console import WIDTH, Line, fold, note, progress_and_notes, rows, shorten, show, spool_input, visible
 from allalike.cli.discover import choose_label
 from allalike.cli.gates import check_panel, check_panel_options, leave_if
 from allalike.cli.lists import echo_json
@@ -34,6 +22,7 @@ from allalike.cli.options import (
     option,
     take,
 )
+from allalike.cli.screen import draw_steps, view_report
 from allalike.errors import OptionError
 from allalike.result.commands import complete_command
 from allalike.result.summary import Summary
@@ -107,10 +96,10 @@ _LEVELS = (0.0, 0.8, 0.9, 0.95)  # of confidence, in the table
 @option("--no-report", "report", group="Output", help="Do not write report.html.", **OFF)
 @take("Tables", "Overwrite", "Output")
 def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
-    """Evaluate a panel of LLM judges or raters, and find the smallest sufficient panel.
+    """Evaluate a panel of LLM judges or raters.
 
     FILES are as in 'allalike discover': long, wide, or one file per model. The output folder contains truth.csv,
-    judges.csv, report.html, summary.json and details/. A failed gate ends with exit code 3.
+    judges.csv, report.html, summary.json and details/. It replaces an earlier result. Failed gates exit with code 3.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -138,7 +127,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     if as_json:
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
-        show([Line(line) for line in draw_panel(panel, paths)])
+        show(draw_panel(panel, paths))
     leave_if(*check_panel(panel.summary["panel"], options))
 
 
@@ -167,17 +156,17 @@ def _check_output(source: Any, options: dict[str, Any]) -> None:
     output.check([*result_names(options["file_format"]), *([REPORT] if options["report"] else [])])
 
 
-def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[str]:
-    """Return the lines of the screen: messages, judges, coverage, a further command, and the files.
+def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[Line]:
+    """Return the lines of the screen: messages, judges, coverage, next steps, and the output folder.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
-    >>> draw_panel(allalike.jury(rows), [])[0]
+    >>> draw_panel(allalike.jury(rows), [])[0].text
     '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
     lines = [line for remark in panel.messages for line in fold(dress(remark), "  ")]
-    lines += ["", *_draw_judges(panel), *_draw_coverage(panel), *_propose_rate(panel)]
-    return [*lines, "", *fold("Written: " + ", ".join(map(keep_whole, paths)), "  ")] if paths else lines
+    lines += ["", *_draw_judges(panel), *_draw_coverage(panel)]
+    return [*map(Line, lines), *draw_steps([*_propose_rate(panel), *view_report(paths)], paths)]
 
 
 def _draw_judges(panel: Panel) -> list[str]:
@@ -206,8 +195,8 @@ def _draw_coverage(panel: Panel) -> list[str]:
     return ["", *rows(lines).splitlines()] if levels else []
 
 
-def _propose_rate(panel: Panel) -> list[str]:
-    """Suggest the command that estimates the rate of a label, for two classes."""
+def _propose_rate(panel: Panel) -> list[tuple[str, str]]:
+    """Return the command that estimates the rate of a label, for two classes."""
     from allalike.panels.jury import find_positive
 
     encoding, typed = panel.run.encoding, panel.result.command
@@ -216,5 +205,4 @@ def _propose_rate(panel: Panel) -> list[str]:
         return []
     positive = find_positive(encoding) or encoding.vocabulary[0]
     gold = {} if panel.run.n_gold else {"gold": "gold.csv"}
-    command = complete_command(typed, {**gold, "positive": positive})
-    return ["", f"To estimate the share of {visible(positive)}, corrected for errors, run:", f"  {visible(command)}"]
+    return [(complete_command(typed, {**gold, "positive": positive}), f"estimate the share of {visible(positive)}")]

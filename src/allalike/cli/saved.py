@@ -144,6 +144,8 @@ def _draw_plan(plan: AnswerPlan, path: Path | None, *, priced: bool) -> list[str
     sentences = repr(plan).splitlines()
     if plan.facts.price is None and not priced:
         sentences.append("Each answer costs 1. To set a price per answer, use --price 0.05.")
+    if (plan.table["worker"] == "anyone").any():
+        sentences.append("'anyone' is a worker who is not in the result yet.")
     lines = [line for sentence in sentences for line in fold(sentence, "  ")]
     lines += ["", *_draw_table(plan.table, _N_PLANNED)] if len(plan.table) else []
     more = len(plan.table) - _N_PLANNED

@@ -78,12 +78,25 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
         *_list_workers(result, flags),
         *_fold(workers, "  "),
     ]
-    if steps := _list_steps(result, paths, typed, flags, uncertain):
-        lines += [Line(""), Line("Next steps", bold=True)]
+    return [*lines, *draw_steps(_list_steps(result, paths, typed, flags, uncertain), paths)]
+
+
+def draw_steps(steps: Sequence[tuple[str, str]], paths: Sequence[Path]) -> list[Line]:
+    """Return the lines of the next steps, each a command with its purpose, and of the output folder."""
+    lines = [Line(""), Line("Next steps", bold=True)] if steps else []
     for command, purpose in steps:
         line = f"  {visible(command)}  # {purpose}"
         lines += [Line(line)] if len(line) <= WIDTH else [Line(f"  # {purpose}:"), Line(f"  {visible(command)}")]
     return [*lines, Line(f"Saved in {visible(paths[0].parent)}.")] if paths else lines
+
+
+def view_report(paths: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return the command that opens the report among these files, if it is there."""
+    from allalike.readers.sources import is_passing
+    from allalike.result.saving import REPORT
+
+    pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
+    return [(shlex.join([_OPENERS.get(sys.platform, "xdg-open"), str(page)]), "view the report") for page in pages]
 
 
 def _fold(texts: Sequence[str], indent: str = "") -> list[Line]:
@@ -242,14 +255,12 @@ def _list_steps(
     """List commands that use gold labels, or the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
-    from allalike.result.saving import REPORT
 
     n_gold, column, steps = result.run.n_gold, result.run.notes.get("gold_column"), []
     if typed and n_gold < _MIN_GOLD and (column or not n_gold):
         purpose = "use the gold labels of this column" if column else f"label {_MIN_GOLD} random tasks yourself"
         steps.append((complete_command(typed, {"gold": f"column:{column}" if column else "gold.csv"}), purpose))
-    pages = [path for path in paths if path.name == REPORT and not is_passing(path)]
-    steps += [(shlex.join([_OPENERS.get(sys.platform, "xdg-open"), str(page)]), "view the report") for page in pages]
+    steps += view_report(paths)
     if not typed:
         return steps
     folder = next((str(path.parent) for path in paths[:1] if not is_passing(path) and find_digest(path.parent)), None)

@@ -12,7 +12,6 @@ one axis).
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +21,7 @@ import numpy as np
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import read_list
+from allalike.domains.spelling import read_list, write_json
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.majority import find_boundaries, point_majority
@@ -63,6 +62,7 @@ class Interval(Pairwise):
     noise: ClassVar[General] = General(farthest=1.0)  # random labels share no point with the others
     _pack = staticmethod(lengths.pack)
     _compare = staticmethod(lengths.distance)
+    _text = staticmethod(write_json)
 
     def _parse(self, value: Any) -> tuple[tuple[Any, Any], ...]:
         return _merged(sorted(map(_pair, read_list(value, "it must be a list of intervals such as [[0, 5], [7, 9]]"))))
@@ -85,9 +85,6 @@ class Interval(Pairwise):
     def _present(self, parsed: Any, common: bool) -> list[list[Any]]:
         number = int if common else float
         return [[number(begin), number(end)] for begin, end in parsed]
-
-    def _text(self, label: Any) -> str:
-        return json.dumps(label)
 
 
 def _pair(value: Any) -> tuple[Any, Any]:

@@ -36,7 +36,7 @@ from allalike.distances import euclidean
 from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.rankings.text import sort_items
-from allalike.domains.spelling import read_name
+from allalike.domains.spelling import read_name, write_json
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules.base import Rule
@@ -265,7 +265,7 @@ class ProbabilityEncoding(Encoding):
         shown: list[Any] = [row[: len(options)] for options, row in zip(sets, codes[:, 1:].tolist(), strict=True)]
         if self.form == "mapping":
             shown = [dict(zip(options, row, strict=True)) for options, row in zip(sets, shown, strict=True)]
-        return Values(shown, text=_write)
+        return Values(shown, text=write_json)
 
     def prepare(self, block: Block) -> Block:
         sets = block.label[block.starts, 0]
@@ -344,10 +344,6 @@ def _check_form(labels: Column, form: str) -> None:
 def _in_order(sets: set[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Sort option sets; whole numbers come before names."""
     return tuple(sorted(sets, key=lambda options: [(isinstance(option, str), option) for option in options]))
-
-
-def _write(label: Any) -> str:
-    return json.dumps(label, ensure_ascii=False)
 
 
 def _listed(options: tuple[Any, ...]) -> str:

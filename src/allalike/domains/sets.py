@@ -12,7 +12,6 @@ different.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, starmap, zip_longest
@@ -24,7 +23,7 @@ from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.contract import Marks
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import check_separator, json_list, read_name, split_items
+from allalike.domains.spelling import check_separator, json_list, read_name, split_items, write_json
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -69,6 +68,7 @@ class Set(Marks, Pairwise):
     separator: str | None = option(None, check_separator)
     _pack = staticmethod(jaccard.pack)
     _compare = staticmethod(jaccard.distance)
+    _text = staticmethod(write_json)
 
     def _parse(self, value: Any) -> tuple[Any, ...]:
         if type(value) is int and self.separator is not None:  # every set of a file is a single number
@@ -102,9 +102,6 @@ class Set(Marks, Pairwise):
 
     def _present(self, parsed: Any, common: Any) -> list[Any]:
         return list(parsed)
-
-    def _text(self, label: Any) -> str:
-        return json.dumps(label, ensure_ascii=False)
 
 
 def in_order(value: Any) -> tuple[Any, ...]:

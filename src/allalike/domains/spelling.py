@@ -105,6 +105,11 @@ def split_items(text: str, separator: str) -> list[str]:
     return [item.strip() for item in text.split(separator) if item.strip()]
 
 
+def write_json(label: Any) -> str:
+    """Format a label as JSON."""
+    return json.dumps(label, ensure_ascii=False)
+
+
 def json_list(text: str) -> list[Any]:
     """Parse a JSON list, or raise ValueError with the reason.
 

@@ -84,10 +84,8 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
         n_tasks = int((verdicts.known | (verdicts.confidence >= CONFIDENT)).sum())
         pairs = compare_classes(verdicts, n_wrong)
     else:
-        n_tasks, pairs = (
-            verdicts.block.n_tasks,
-            compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash)),
-        )
+        n_tasks = verdicts.block.n_tasks
+        pairs = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
     correlated = pairs[pairs["shared_errors"]]
     groups = connect_judges(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
     number = np.full(len(judges), "", object)

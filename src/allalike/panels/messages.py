@@ -345,7 +345,8 @@ def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
         yield Remark(f"{what}: all judges.")
     else:
         low, high = (100 * (each or 0.0) for each in few.lost)
-        held_out = f"lose {low:.1f} to {high:.1f} points of {'' if panel.by_gold else 'expected '}accuracy"
+        lost = f"{low:.1f} to {high:.1f}" if max(-low, high) >= 0.05 else "less than 0.1"
+        held_out = f"lose {lost} points of {'' if panel.by_gold else 'expected '}accuracy"
         if panel.is_scored:
             to = "the whole panel" if panel.error is None else f"the truth (all: {panel.error:.3g})"
             held_out = f"have a {_UNITS[panel.error_unit]} of {few.error or 0:.3g} from {to}"

@@ -1,9 +1,9 @@
 """Readers of answers and gold labels from files, data frames and other sources."""
 
 from allalike.readers.column_names import COLUMN
-from allalike.readers.formats.files import READ_OPTIONS, ReadOptions, check_read_options
+from allalike.readers.formats.files import NA, READ_OPTIONS, ReadOptions, check_read_options
 from allalike.readers.gold import EXPORT, gather_gold, is_within, open_gold, read_gold
-from allalike.readers.scans import NA, Scan, find_unusual, read, scan
+from allalike.readers.scans import Scan, find_unusual, read, scan
 
 __all__ = [
     "COLUMN",

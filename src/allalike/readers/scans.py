@@ -24,7 +24,7 @@ from allalike.errors import ColumnError, InputError, OptionError
 from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
-from allalike.readers.formats.files import Files, ReadOptions, check_read_options, list_labels, list_words
+from allalike.readers.formats.files import NA, Files, ReadOptions, check_read_options, list_labels, list_words
 from allalike.readers.formats.places import list_near, name_place
 from allalike.readers.formats.source import Source, cells, of_columns
 from allalike.readers.gold import read_label_map
@@ -59,7 +59,6 @@ COMPARISONS = (read_comparisons, read_ballots)
 STEPS = (join_columns, spread_lists, gather_objects, *COMPARISONS)
 LATER_STEPS = (fill_down, part_scales, gather_parts)
 
-NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # missing labels of text files, besides empty fields
 _OWN_NAMES = {role: role for role in ("worker", "task", "label")}
 _FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow", "datasets": "datasets", "pyspark": "pandas"}
 _LOOKED_AT = 1000  # rows

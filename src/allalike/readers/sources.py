@@ -94,7 +94,7 @@ def _list_folder(folder: Path) -> list[Path]:
     plain = sorted(path for path in folder.iterdir() if path.is_file() and path.name[0] not in "._")
     found = [path for path in plain if inner_path(path).suffix.lower() in ENDINGS]
     if not found:
-        raise InputError(f"The folder {folder} has no files with a known ending: {', '.join(ENDINGS)}.")
+        raise InputError(f"The folder {folder} has no files with a known ending: {', '.join(ENDINGS)}. Rename them.")
     return found
 
 

@@ -54,7 +54,10 @@ def group_objects(left: Array, right: Array, similarity: Floats, same: Array, an
     """
     n = len(answer)
     part = _find_parts(left, right, n)
-    crowded = _answered_twice(part, answer)
+    width = int(answer.max(initial=0)) + 1
+    key = np.sort(part * width + answer)
+    crowded = np.zeros(int(part.max(initial=-1)) + 1, np.bool_)  # components with several objects of an answer
+    crowded[key[1:][key[1:] == key[:-1]] // width] = True
     open_edges = np.flatnonzero(crowded[part[left]])
     if not len(open_edges):
         return _number(part, rank)
@@ -75,14 +78,6 @@ def _find_parts(left: Array, right: Array, n: int) -> Array:
 
     graph = sparse.coo_array((np.ones(len(left), np.int8), (left, right)), shape=(n, n))
     return np.asarray(csgraph.connected_components(graph, directed=False)[1], np.int64)
-
-
-def _answered_twice(part: Array, answer: Array) -> Array:
-    """Return which components contain several objects of an answer."""
-    key = np.sort(part * (int(answer.max(initial=0)) + 1) + answer)
-    crowded = np.zeros(int(part.max(initial=-1)) + 1, np.bool_)
-    crowded[key[1:][key[1:] == key[:-1]] // (int(answer.max(initial=0)) + 1)] = True
-    return crowded
 
 
 def _join(left: Array, right: Array, answer: Array, part: Array, inside: Array, n: int) -> Array:

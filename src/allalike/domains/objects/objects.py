@@ -11,7 +11,6 @@ worker table contains miss rates and false alarm rates.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from abc import abstractmethod
@@ -31,7 +30,7 @@ from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.contract import Marks, Things
 from allalike.domains.objects.votes import ObjectVotes
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
-from allalike.domains.spelling import read_list, read_name
+from allalike.domains.spelling import read_list, read_name, write_json
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -156,6 +155,7 @@ class Objects(Marks, Pairwise):
     overlap: float = share(0.3)
     quorum: float | str = option("auto", _check_quorum)
     most: int = whole(10_000, least=1)
+    _text = staticmethod(write_json)
 
     @abstractmethod
     def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
@@ -344,9 +344,6 @@ class Objects(Marks, Pairwise):
         """Convert an object to a dictionary."""
         shown = {name: self._number(value) for name, value in zip(self._columns(len(thing) - 1), thing, strict=False)}
         return shown if thing[-1] is None else {**shown, self._class_key: thing[-1]}
-
-    def _text(self, label: Any) -> str:
-        return json.dumps(label, ensure_ascii=False)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "overlap": self.overlap, "quorum": self.quorum}

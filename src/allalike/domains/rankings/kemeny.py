@@ -74,10 +74,14 @@ def slater(votes: Ballots) -> Ranked:
 
 def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
     """Minimise the sum of against[b, a] over all pairs with a before b, per task."""
-    if votes.n_items > MOST_EXACT:
-        return _search(votes, against, rule)
     everyone = np.arange(votes.n_tasks)
     order, drawn = np.empty((votes.n_tasks, votes.n_items), np.intp), np.ones(votes.n_tasks, np.bool_)
+    if votes.n_items > MOST_EXACT:
+        check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
+        start = votes.by_score(votes.before.sum(axis=2)).order
+        for task in range(votes.n_tasks):
+            order[task], drawn[task] = _improve(against[task], start[task], rule)
+        return Ranked(order, drawn)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
             order[some], drawn[some], _ = _by_sets(against[some], votes.priority(everyone[some]))
@@ -117,20 +121,8 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
     return Ranked(order, drawn)
 
 
-def _search(votes: Ballots, against: Floats, rule: str) -> Ranked:
-    """Start from Borda's order, and make the best move of one item until no move helps.
-
-    If a move results in an equally good order, the order counts as drawn.
-    """
-    check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
-    order, drawn = votes.by_score(votes.before.sum(axis=2)).order, np.zeros(votes.n_tasks, np.bool_)
-    for task in range(votes.n_tasks):
-        order[task], drawn[task] = _improve(against[task], order[task], rule)
-    return Ranked(order, drawn)
-
-
 def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
-    """Move items while the cost decreases; return the order, and whether a move to an equally good one exists.
+    """Make the best move of one item until no move helps; return the order, and whether an equally good move exists.
 
     The cost decreases by later[i, k] if the item at position i moves from before to after the item at position k.
     ``gain`` contains cumulative sums along rows, starting with zero. The gain of a move is the difference to gain[i,

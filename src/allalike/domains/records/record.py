@@ -266,8 +266,12 @@ class RecordEncoding(Encoding):
         return [None if each is None else each.vocabulary for each in self.parts]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        parts = zip(*(each.parts for each in (self, *others)), strict=True)
-        return replace(self, parts=tuple(map(_merged, self.domain.field_names, parts)))
+        merged: list[Encoding | None] = []
+        for name, *parts in zip(self.domain.field_names, *(each.parts for each in (self, *others)), strict=True):
+            known = [each for each in parts if each is not None]
+            with naming(name):
+                merged.append(known[0].merge(known[1:]) if known else None)
+        return replace(self, parts=tuple(merged))
 
     def encode(self, labels: Column) -> Array:
         return self._encode(labels, lambda number, each, column: each.encode(column))
@@ -428,11 +432,3 @@ class RecordEncoding(Encoding):
 def _write_one(label: Any) -> str:
     """Format the value of a field, or a record."""
     return label if isinstance(label, str) else write_record(label)
-
-
-def _merged(name: str, parts: Sequence[Encoding | None]) -> Encoding | None:
-    known = [each for each in parts if each is not None]
-    if not known:
-        return None
-    with naming(name):
-        return known[0].merge(known[1:])

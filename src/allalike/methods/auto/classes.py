@@ -104,7 +104,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     params = tuple(each[groups.number] for each in model.params)
     how: dict[str, Any] = {"model": model.name, "k": k, "known": None}
     if use_gold and run.n_gold:
-        how["known"] = learn(whole, partial(_estimate_without_gold, params=model.params, model=model.name, k=k))
+        how["known"] = learn(whole, lambda block: estimate(block, model.params, **how)[1])
     known = how["known"]
 
     def once(kernel: Decide) -> Decide:
@@ -259,10 +259,6 @@ def _know_half(run: MemoryRun) -> Floats:
 
 
 # Labels ---------------------------------------------------------------------------------------------------------------
-
-
-def _estimate_without_gold(block: Block, *, params: tuple[Floats, ...], model: str, k: int) -> Floats:
-    return estimate(block, params, model=model, k=k, known=None)[1]
 
 
 def estimate(

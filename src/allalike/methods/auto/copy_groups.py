@@ -435,7 +435,7 @@ def count_effective_voices(block: Block, correlation: float) -> Floats:
 
 def find_error_correlation(run: Run) -> float | None:
     """Return the mean error correlation of two answers to a task with gold; None without such pairs."""
-    sums = run.sum(partial(_gold_sums, kernels=run.kernels))
+    sums = run.sum(run.kernels.gold_sums)
     errors, answers = sums["distance"], sums["answers"]
     total = answers.sum()
     mean = errors.sum() / total if total else 0.0
@@ -443,10 +443,6 @@ def find_error_correlation(run: Run) -> float | None:
     pairs = run.sum(partial(_error_products, kernels=run.kernels), rate)
     number = float(pairs["pairs"].sum())
     return float(np.clip(pairs["products"].sum() / number, 0.0, 1.0)) if number else None
-
-
-def _gold_sums(block: Block, *, kernels: Kernels) -> dict[str, Floats]:
-    return kernels.gold_sums(block)
 
 
 def _error_products(block: Block, rate: Floats, *, kernels: Kernels) -> dict[str, Floats]:

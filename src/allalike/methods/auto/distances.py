@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import number_within_tasks, sum_by
+from allalike._core.blocks.block import number_within_tasks
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_calibration import lower_confidence
@@ -177,7 +177,7 @@ def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool
             chance = guess / unit - centre
             weight = np.where(fault < chance, chance / fault - 1.0, 0.0) if np.isfinite(guess) else mean / fault
         weight = normalise(weight)
-    per_task = float(run.answer_counts.sum() / max(sums["tasks"].sum(), 1.0))
+    per_task = float(run.answer_counts.sum() / max(run.n_tasks, 1))
     if not sums["answers"].any() and run.history is None:  # no task has two answers
         fault = np.full(len(fault), np.nan)
     return Errors(fault * unit, weight, ratio, strength, per_task, unit, sums)
@@ -249,8 +249,7 @@ def distance_sums(
         "deviation": deviation,
         "deviation squared": deviation**2,
     }
-    tasks = sum_by(block.first_worker, np.ones(block.n_tasks), block.n_workers)
-    return {"tasks": tasks, **{name: block.per_worker(column) for name, column in columns.items()}}
+    return {name: block.per_worker(column) for name, column in columns.items()}
 
 
 # Uncertainty, and labels after collapsing.

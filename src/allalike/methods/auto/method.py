@@ -31,7 +31,6 @@ from allalike.methods.auto.screening import screen
 from allalike.methods.base import ScreeningMethod
 
 if TYPE_CHECKING:
-    from allalike.domains import Encoding
     from allalike.engines import Run
     from allalike.methods.auto.screening import Screening
     from allalike.methods.fit import Fit
@@ -78,7 +77,7 @@ class Auto(ScreeningMethod):
     def fit_screened(self, run: Run, screening: Screening) -> Fit:
         """Fit the model to a screened run."""
         report("agreement")
-        if _are_classes(run.encoding):
+        if run.encoding.nominal and 2 <= run.encoding.n_labels <= MAX_CLASSES:
             return fit_classes(run, screening, sample_answers=self.sample_answers, use_gold=self.use_gold)
         from allalike.methods.auto.distances import fit_distances  # slow to import, and not needed for classes
         from allalike.methods.auto.numbers import fit_numbers, has_lines
@@ -94,7 +93,3 @@ class Auto(ScreeningMethod):
     def without_screening(self) -> Auto:
         """Return this method without screening: copies count separately."""
         return replace(self, screening=False)
-
-
-def _are_classes(labels: Encoding) -> bool:
-    return labels.nominal and 2 <= labels.n_labels <= MAX_CLASSES

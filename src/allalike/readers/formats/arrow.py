@@ -18,7 +18,7 @@ import numpy as np
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
-from allalike.readers.formats.failures import check_columns, check_width, each_batch, guard
+from allalike.readers.formats.failures import check_columns, each_batch, guard
 from allalike.readers.formats.source import Source, join, take_rows
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ def open_parquet(path: Path, *_: Any) -> Source:
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
     names = guard(path, "Parquet", lambda: file.schema_arrow.names)
-    check_width(names, str(path))
 
     @cache
     def measured() -> tuple[Counter[str], set[str]]:

@@ -86,7 +86,7 @@ def inner_path(path: Path) -> Path:
     if not path.is_file():
         return path
     if find_packing(path) == "zip":
-        with _open_archive(path) as archive:
+        with _naming_damage(path, "zip"), Archive(path) as archive:
             return path / PurePosixPath(_find_member(path, archive).filename).name
     return path.with_suffix("") if path.suffix.lower() in ENDINGS and path.stem else path
 
@@ -138,8 +138,8 @@ class _Unpacked(io.RawIOBase):
             return lzma.open(self._path)
         if self._packing != "zip":
             return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
-        archive = self._stack.enter_context(_open_archive(self._path))
         with _naming_damage(self._path, self._packing):  # also of a password or an unknown compression method
+            archive = self._stack.enter_context(Archive(self._path))
             return archive.open(_find_member(self._path, archive))
 
     def readable(self) -> bool:
@@ -176,12 +176,6 @@ def _naming_damage(path: Path, packing: str, member: str = "") -> Iterator[None]
         raise InputError(
             f"{path} cannot be unpacked ({packing}): {reason}. Check that it is complete, copy it again, or unpack it."
         ) from error
-
-
-def _open_archive(path: Path, most: int = MAX_MEMBERS) -> zipfile.ZipFile:
-    """Open a zip file that has at most ``most`` members."""
-    with _naming_damage(path, "zip"):
-        return Archive(path, most)
 
 
 def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BOOKS = (".xlsx", ".xlsm")
 MANIFEST = "manifest.csv"  # of a folder of masks
+NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # missing labels of text files, besides empty fields
 
 
 class ReadOptions(TypedDict, total=False):
@@ -128,7 +129,7 @@ _TEXT_ENDINGS = ("", ".txt", ".text", ".dat", ".data", ".asc", ".lst", ".out", "
 def open_file(path: Path, files: Files) -> Source:
     """Open a file with the opener of its format."""
     if not path.exists():
-        raise InputError(f"There is no file {path}.")
+        raise InputError(f"There is no file {path}. Check the path.")
     try:
         module, name = ENDINGS[_find_ending(path)].split(".")
         if module == "arrow" and (packing := find_packing(path)):

@@ -331,7 +331,7 @@ def refuse_matrix(path: Path, *_: Any) -> Source:
 def load_matrix(path: Path) -> Any:
     """Return the matrix in a file: a NumPy array or a sparse SciPy matrix. Pickles are never loaded."""
     if not path.exists():
-        raise InputError(f"There is no file {path}.")
+        raise InputError(f"There is no file {path}. Check the path.")
     check_regular(path)
     try:
         matrix = _load(path)

@@ -54,21 +54,17 @@ def _open_document(path: Path, encoding: str) -> Source:
     try:
         document = guard(path, "JSON", partial(parse_json, text))
     except InputError:
-        if text and not _is_record(text.partition("\n")[0]):
+        first: Any = None if text else {}
+        with suppress(ValueError):
+            first = parse_json(text.partition("\n")[0])
+        if not isinstance(first, dict):
             raise
         return _open_lines(path, encoding)
     if is_nested(document):
         return replace(of_nested(document, str(path)), written=True)
     if _are_columns(document):
         return of_columns(document, str(path), written=True)
-    return _of_records(document if isinstance(document, list) else [document], str(path))
-
-
-def _is_record(line: str) -> bool:
-    try:
-        return isinstance(parse_json(line), dict)
-    except ValueError:
-        return False
+    return of_records(document if isinstance(document, list) else [document], str(path), written=True)
 
 
 def _are_columns(document: Any) -> bool:
@@ -90,7 +86,7 @@ def _open_lines(path: Path, encoding: str) -> Source:
             _learn(_parse_lines(block, path, line), kinds)
             part = _decode(block, kinds)
         if part is None:
-            return _of_records(_parse_all(path, encoding), str(path))
+            return of_records(_parse_all(path, encoding), str(path), written=True)
         parts.append(part)
     if not kinds:
         raise InputError(f"{path} is empty.")
@@ -160,10 +156,6 @@ def _parse_lines(block: bytes, path: Path, first: int) -> list[dict[str, Any]]:
             raise InputError(f"{path}: line {number} is not a JSON object ({{...}}). Correct or remove it.")
         records += [record] if line.strip() else []
     return records
-
-
-def _of_records(records: Any, where: str) -> Source:
-    return replace(of_records(records, where), written=True)
 
 
 # Paths into nested records, such as ``annotations[].completed_by.id``: one row per element of a list.

@@ -252,7 +252,7 @@ def _with_points(texts: Any) -> Any:
     return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
 
 
-def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -> Source:
+def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table", **facts: Any) -> Source:
     """Open a list of mappings from column to value; absent fields are missing."""
     for row, record in enumerate(records):
         if not isinstance(record, Mapping):
@@ -265,7 +265,7 @@ def of_records(records: Sequence[Mapping[str, Any]], where: str = "The table") -
         check_gaps(len(asked) * len(some) - sum(map(len, some)), where)
         return {name: [record.get(key_of[name]) for record in some] for name in asked}
 
-    return Source(list(key_of), read, where, records=lambda: [*records])
+    return Source(list(key_of), read, where, records=lambda: [*records], **facts)
 
 
 def of_columns(columns: Mapping[str, Any], where: str = "The table", **facts: Any) -> Source:
@@ -287,10 +287,8 @@ def join(tables: Sequence[Source]) -> Source:
             parts = [table.sample(-(-rows // len(some)), asked) for table in some]
         return {name: concatenate(name, [part[name] for part in parts], mixed=rows is not None) for name in asked}
 
-    def list_records() -> list[Any]:
-        return [record for table in tables if table.records is not None for record in table.records()]
-
     streams = all(table.stream is not None for table in tables)
+    listed = [table.records for table in tables if table.records is not None]
     return Source(
         [name for name in tables[0].names if name in common],
         read,
@@ -304,7 +302,7 @@ def join(tables: Sequence[Source]) -> Source:
         remarks=_Chained(*(table.remarks for table in tables)),
         parts=tuple(tables),
         roles=tables[0].roles,
-        records=list_records if all(table.records is not None for table in tables) else None,
+        records=(lambda: [row for rows in listed for row in rows()]) if len(listed) == len(tables) else None,
         domain=tables[0].domain if len({table.domain for table in tables}) == 1 else "",
     )
 

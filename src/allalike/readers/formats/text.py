@@ -25,8 +25,8 @@ from allalike._core.words import count
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, inner_path, open_for_threads, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
-from allalike.readers.formats.failures import TOO_LONG, check_columns, check_names, guard
-from allalike.readers.formats.files import Files
+from allalike.readers.formats.failures import TOO_LONG, check_columns, guard
+from allalike.readers.formats.files import NA, Files
 from allalike.readers.formats.source import Source, take_rows
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def open_delimited(path: Path, files: Files | None = None) -> Source:
         raise InputError(f"{path} is empty.")
     encoding = files.encoding or guess_encoding(sample)
     text = _recognise(path, sample, encoding, "\t" if inner_path(path).suffix.lower() in (".tsv", ".tab") else ",")
-    check_names(text.names, str(path))
+
     size = path.stat().st_size * (_UNPACKED_RATIO if find_packing(path) else 1)
     guessed = {} if files.encoding or encoding.startswith("utf-8") else {"encoding": encoding}
     return Source(
@@ -87,6 +87,7 @@ _MIN_ROWS = 5  # below a clear header
 _HEADER_ROWS = 1000  # compared with the first row
 _RECURRING = 0.9  # minimum share of recurring values below a name
 _MAX_DIGITS = 19  # of a column number
+_TOTAL = late_pattern(r"(?i)\s*(grand |sub)?(totals?|sum|mean|average|median)\s*:?\s*")
 _NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
@@ -114,7 +115,25 @@ def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str]
     if _is_answer(first, rows):
         listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
         return numbered, [f"{where} has no header: its columns are named {listed}."]
+    if len(rows) >= _MIN_ROWS:
+        _check_summaries(rows, where)
     return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], []
+
+
+def _check_summaries(rows: Sequence[Row], where: str) -> None:
+    """Refuse a row of units below the header, and a row of totals at the end, which are not answers."""
+    n_units = 0
+    for cell, column, is_numeric in _list_below(rows[0], rows[1:]):
+        is_text = bool(cell.strip()) and _NUMBER.fullmatch(cell) is None
+        if cell.strip() and not (is_text if is_numeric else cell not in column and len(set(column)) < len(column)):
+            n_units = 0
+            break
+        n_units += is_numeric and is_text and cell.strip() not in NA and any(map(str.isalpha, cell))
+    filled = _filled(rows[-1])
+    is_total = bool(filled) and _TOTAL.fullmatch(filled[0]) is not None and len(filled) < len(rows[-1])
+    for number, what in ((1, "units"),) * bool(n_units) + ((len(rows), "totals"),) * is_total:
+        shown = shorten(", ".join(rows[number - 1]))
+        raise InputError(f"{where}: row {number:,} has {what} ({shown}), not an answer. Delete the row.")
 
 
 def describe_above(above: Sequence[Row], where: str) -> list[str]:

@@ -49,7 +49,7 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
     """Return the error for an unexpected value of one of these keys."""
     kind = "an empty text" if value == "" else _TYPES.get(type(value), "something else")
     if not keys:
-        return UnexpectedValueError(f"{'nothing' if value is None else kind} stands where {expected} should be")
+        return UnexpectedValueError(f"{'null' if value is None else kind} is used instead of {expected}")
     there = "missing or empty" if value is None else kind
     return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
 

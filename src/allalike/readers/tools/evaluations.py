@@ -229,8 +229,6 @@ def deepeval(export: Export) -> Iterator[Case]:
 # promptfoo.
 
 _RESULTS = ("", "results.", "results.results.")  # possible paths of results in a file
-
-
 _VERDICTS = [(f"{at}gradingResult", f"{at}{name}") for at in _RESULTS for name in ("promptIdx", "provider")]
 
 

@@ -12,7 +12,7 @@ function showTip(text, x, y) {
 
 const hideTip = () => { svgTip.hidden = true; };
 
-function tellWorker(place) {
+function describeWorker(place) {
   const w = data.workers;
   if (place >= w.answers.length) return workerName(place);
   const remarks = w.flags[place].length ? `; ${w.flags[place].join(", ")}` : "";
@@ -39,7 +39,7 @@ function wakeChart(chart) {
     if (place !== null) {
       text.dataset.worker = place;
       text.addEventListener("click", () => openWorker(place));
-      listen(text, () => tellWorker(place));
+      listen(text, () => describeWorker(place));
     }
   }
   reachByKeys(marks);
@@ -56,10 +56,10 @@ function wakeMark(mark, place) {
   mark.addEventListener("click", () => place < data.workers.answers.length && openWorker(place));
   mark.addEventListener("focus", () => {
     const box = mark.getBoundingClientRect();
-    showTip(tellWorker(place), box.right, box.bottom);
+    showTip(describeWorker(place), box.right, box.bottom);
   });
   mark.addEventListener("blur", hideTip);
-  listen(mark, () => tellWorker(place));
+  listen(mark, () => describeWorker(place));
   return mark;
 }
 
@@ -87,7 +87,7 @@ function renameMarks() {
     if (node.tagName === "text") {
       const name = workerName(place);
       node.textContent = name.length > 16 ? `${name.slice(0, 15)}…` : name;
-    } else node.setAttribute("aria-label", tellWorker(place));
+    } else node.setAttribute("aria-label", describeWorker(place));
   }
 }
 

@@ -85,7 +85,7 @@ class WorkerPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskScale:
-    """The median distance of two answers to each task; NaN where there is one answer only."""
+    """The median distance of two answers to each task; NaN with a single answer."""
 
     scale: Floats
 
