@@ -93,7 +93,7 @@ def test_pipes_devices_and_sockets_are_not_read(folder: Path, monkeypatch: pytes
             assert (done.returncode, done.stdout) == (2, "")
             assert f"{name} is {kind}, not a file" in done.stderr
     done = call("discover", "good.csv", "--history", ".", folder=folder)
-    assert (done.returncode, "there is no result: it has no workers.csv" in done.stderr) == (2, True)
+    assert (done.returncode, "a folder without a result: it contains no workers.csv" in done.stderr) == (2, True)
 
 
 def test_a_pipe_in_the_place_of_a_summary_is_not_waited_for(folder: Path) -> None:

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import take_rows
 from allalike.answers import answers as streams
-from allalike.engines.ingest import routes
-from allalike.engines.ingest.partitions import Vocabulary
-from allalike.engines.ingest.routes import route
+from allalike.engines import ingest
+from allalike.engines.ingest import Vocabulary, route
+from allalike.engines.shards import of_answers
 from allalike.errors import OutputError
 from allalike.readers import scan
 from allalike.readers.formats import source as opened_source
@@ -56,7 +57,7 @@ digits = st.text("0123456789-+ xeE.", min_size=1, max_size=20) | st.integers(-(1
 def test_strings_are_whole_numbers_if_python_writes_numbers_so(texts: list[str]) -> None:
     whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
     for kind_of_string in (pa.string(), pa.large_string()):
-        numbers = routes.whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
+        numbers = ingest.whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
         assert (numbers is not None) == whole
         assert numbers is None or numbers.tolist() == [int(text) for text in texts]
 
@@ -78,11 +79,10 @@ def test_partitions_are_balanced_and_a_power_of_two(tmp_path: Path) -> None:
     table = pa.table({"worker": ["w"] * 64_000, "task": tasks, "label": ["x"] * 64_000})
     for source in (table, table.set_column(1, "task", [np.arange(64_000)])):
         routed = route(scan(source, domain="categorical").stream(), tmp_path, memory=1 << 30, partitions=50)
-        sizes = [len(routed.label(number)) for number in range(routed.n_partitions)]
+        sizes = [len(label) for label, _ in routed.each_label()]
         assert len(sizes) == 64
         assert max(sizes) < 1.25 * min(sizes)
-        for number in range(64):
-            routed.remove(number)
+        routed.make_shards(lambda number, answers: of_answers(answers), None, Ties())
         assert not list(tmp_path.iterdir())
 
 
@@ -92,8 +92,8 @@ def test_the_number_of_partitions_follows_from_size_and_memory(tmp_path: Path) -
         routed = route(replace(stream, size=size), tmp_path, memory=memory)
         assert routed.n_partitions == pytest.approx(expected, rel=0.02)
         assert len(list(tmp_path.iterdir())) == routed.n_partitions
-        for number in range(routed.n_partitions):
-            routed.remove(number)
+        for path in tmp_path.iterdir():
+            path.unlink()
 
 
 def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> None:

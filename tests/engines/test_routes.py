@@ -23,8 +23,8 @@ from allalike._core.columns.values import Values
 from allalike.answers import Answers
 from allalike.answers import answers as answers_module
 from allalike.answers.answers import Stream
-from allalike.engines.ingest import routes
-from allalike.engines.ingest.routes import Routed, route
+from allalike.engines import ingest
+from allalike.engines.ingest import Routed, route
 from allalike.errors import AllalikeError, InputError, LabelError
 from allalike.readers import scan
 from allalike.readers.formats import arrow, text
@@ -191,7 +191,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     folder = tmp_path_factory.mktemp("files")
     path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+        patch.setattr(ingest, "_MAX_NUMBERED_LABELS", few)
         patch.setattr(text, "_BLOCK_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
@@ -223,7 +223,7 @@ def test_ids_of_any_type_are_routed_in_memory(
 def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=1, missing=0.2)
     check(rows, tmp_path, domain=kind(domain))
-    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", 0)
+    monkeypatch.setattr(ingest, "_MAX_NUMBERED_LABELS", 0)
     check(rows, tmp_path, domain=kind(domain))
 
 
@@ -293,7 +293,7 @@ def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
 def test_an_error_names_the_row_among_all(
     change: dict[str, str], how: dict[str, Any], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "_MAX_NUMBERED_LABELS", few)
+    monkeypatch.setattr(ingest, "_MAX_NUMBERED_LABELS", few)
     labels = ["a>b", "b>a"] if how.get("domain") == "ranking" else [f"{number}.5" for number in range(50)]
     frame = table_of([labels[number % len(labels)] for number in range(200)])
     frame.loc[100, list(change)] = list(change.values())
@@ -457,7 +457,7 @@ def test_large_files_are_read_part_by_part_with_the_same_result(
     whole = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
     monkeypatch.setattr("allalike.engines.memory._MIN_SHARDED_BYTES", 0)
     monkeypatch.setattr("allalike.engines.memory._SHARD_BYTES", 1 << 9)
-    monkeypatch.setattr("allalike.engines.ingest.routes._ROWS_PER_SORT", 7)
+    monkeypatch.setattr("allalike.engines.ingest._ROWS_PER_SORT", 7)
     parts = allalike.discover(path, domain=kind(domain), gold=gold, method=method)
     assert len(parts.run.shards) > 1  # type: ignore[attr-defined]
     assert_same(parts, whole)

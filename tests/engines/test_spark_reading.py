@@ -169,7 +169,7 @@ def test_labels_that_do_not_fit_or_hardly_recur_are_refused(spark: Spark, tmp_pa
     labels = [[1.0, 2.0]] * 50 + [[1.0]] + [[2.0, 2.0]] * 10
     with pytest.raises(LabelError):
         allalike.discover(written(with_label(labels), tmp_path, ".parquet"), domain="vector", engine=spark)
-    assert "recur" in fail(spark, written(with_label([f"x{k}" for k in range(90)]), tmp_path, ".csv"))
+    assert "look like ids" in fail(spark, written(with_label([f"x{k}" for k in range(90)]), tmp_path, ".csv"))
 
 
 @pytest.mark.parametrize("ending", covering([".parquet", ".csv"]))

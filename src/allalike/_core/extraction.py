@@ -394,10 +394,10 @@ def _only(text: str) -> str | None:
 def _first(text: str) -> str | None:
     """Return the number after the last equals sign, after "is" or a synonym, or the first of all."""
     behind = text.rpartition("=")[2]
-    said = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
+    starts = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
     for numbers in (_numbers(behind), _numbers(text)):
         if numbers:
-            return next((number for place, number in numbers if place in said), numbers[0][1])
+            return next((number for place, number in numbers if place in starts), numbers[0][1])
     return None
 
 

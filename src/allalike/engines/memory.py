@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import check_memory
@@ -22,11 +20,11 @@ from allalike.engines.shards import (
     Shard,
     count_threads,
     describe,
-    encode,
     find_piece,
     in_order,
     in_threads,
     of_answers,
+    sum_up,
 )
 from allalike.engines.sums import PairSums, Piece, Sums, TaskTable, select_workers
 
@@ -79,22 +77,13 @@ class Memory(Options, Engine):
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
         """Route rows to partitions, and make a shard from each partition."""
-        from allalike.engines.ingest.routes import route
+        from allalike.engines.ingest import route
 
         stream = source.stream()
         check_memory(stream.size, "The table of answers", "Keep the answers on disk with engine='disk'.")
         routed = route(stream, None, memory=_SHARD_BYTES, partitions=stream.size // _SHARD_BYTES)
-        encoding, truths = routed.encode(gold)
-        shards, tallies, answer_counts = [], [], np.zeros(len(routed.workers), np.int64)
-        for number in range(routed.n_partitions):
-            report("preparing", number, routed.n_partitions)
-            answers = encode(*routed.columns(number), encoding, truths, stream.duplicates)
-            shard, tally = of_answers(answers)
-            shards.append(shard)
-            tallies.append(tally)
-            answer_counts += answers.answer_counts
-            routed.remove(number)
-        return MemoryRun(shards, **routed.describe(encoding, gold, ties, tallies, answer_counts), threads=self.threads)
+        shards, _, known = routed.make_shards(lambda number, answers: of_answers(answers), gold, ties)
+        return MemoryRun(shards, **known, threads=self.threads)
 
 
 @dataclass(frozen=True)
@@ -103,13 +92,9 @@ class MemoryTable(TaskTable):
 
     piece: Piece
 
-    def total(self, name: str) -> float:
-        """Add up one of the arrays."""
-        return float(np.nansum(self.piece.found[name]))
-
-    def count(self, name: str) -> int:
-        """Count the values of an array that are not NaN."""
-        return int(np.count_nonzero(~np.isnan(self.piece.found[name])))
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array."""
+        return [sum_up(self.piece.found[name])]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield all tasks as one piece."""
@@ -132,14 +117,7 @@ class MemoryRun(Run):
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up the results of the kernel."""
-        n_workers = len(self.answer_counts)
-
-        def add_up(blocks: list[Block]) -> Sums:
-            sums = Sums(n_workers)
-            for block in blocks:
-                sums.add(block, kernel, params)
-            return sums
-
+        add_up = partial(Sums.of, n_workers=len(self.answer_counts), kernel=kernel, params=params)
         first, *others = self._parts or [[]]
         sums = add_up(first)
         if others:
@@ -169,19 +147,13 @@ class MemoryRun(Run):
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up the results of the kernel unchanged."""
-        totals = Sums(None)
-        for block in self.blocks:
-            totals.add(block, kernel)
-        return totals.arrays
+        return Sums.of(self.blocks, None, kernel).arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up the matrices of the kernel."""
         sums = PairSums(len(self.answer_counts), rows)
-        for block, part in zip(
-            self.blocks,
-            in_threads(partial(sums.find, kernel=kernel), self.blocks, self._n_threads),
-            strict=True,
-        ):
+        parts = in_threads(partial(sums.find, kernel=kernel), self.blocks, self._n_threads)
+        for block, part in zip(self.blocks, parts, strict=True):
             sums.add_found(block, part)
         return sums.result()
 
@@ -196,12 +168,8 @@ class MemoryRun(Run):
 
     def map(self, change: Callable[[Block], Block]) -> MemoryRun:
         """Change all blocks immediately."""
-        return replace(self, shards=[_changed(shard, change) for shard in self.shards])
+        return replace(self, shards=[replace(shard, blocks=list(map(change, shard.blocks))) for shard in self.shards])
 
     def each_shard(self) -> Iterator[Shard]:
         """Yield the shards."""
         yield from self.shards
-
-
-def _changed(shard: Shard, change: Callable[[Block], Block]) -> Shard:
-    return replace(shard, blocks=[change(block) for block in shard.blocks])

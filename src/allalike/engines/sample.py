@@ -148,14 +148,11 @@ def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Bloc
     picked = block.pick(tasks, rows)
     place = np.cumsum(chosen) - 1
     known = chosen[block.gold_task]
-    return Block(
-        starts=picked.starts,
-        sizes=picked.sizes,
+    return replace(
+        picked,
         worker=picked.worker if isinstance(block.workers, slice) else block.workers[picked.worker],
         label=kernels.restore_answers(block, rows),
         workers=slice(None),
-        n_workers=block.n_workers,
-        task_hash=picked.task_hash,
         gold_task=place[block.gold_task[known]],
         gold_label=kernels.restore_gold(block)[known],
     )
@@ -194,17 +191,8 @@ def _cut(block: Block, n_answers: int) -> Iterator[Block]:
         first = block.starts[begin]
         last = first + block.sizes[begin:end].sum()
         known = slice(*np.searchsorted(block.gold_task, [begin, end]))
-        yield Block(
-            starts=block.starts[begin:end] - first,
-            sizes=block.sizes[begin:end],
-            worker=block.worker[first:last],
-            label=block.label[first:last],
-            workers=block.workers,
-            n_workers=block.n_workers,
-            task_hash=block.task_hash[begin:end],
-            gold_task=block.gold_task[known] - begin,
-            gold_label=block.gold_label[known],
-        )
+        part = block.pick(np.arange(begin, end), np.arange(first, last))
+        yield replace(part, gold_task=block.gold_task[known] - begin, gold_label=block.gold_label[known])
 
 
 def draw_halves(run: MemoryRun, seed: int) -> npt.NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,14 @@ class Sums:
         self.n_workers = n_workers
         self.arrays: dict[str, Floats] = {}
 
+    @classmethod
+    def of(cls, blocks: Iterable[Block], n_workers: int | None, kernel: Kernel, params: Iterable[Floats] = ()) -> Sums:
+        """Add up the results of the kernel for all blocks."""
+        sums = cls(n_workers)
+        for block in blocks:
+            sums.add(block, kernel, params)
+        return sums
+
     def add(self, block: Block, kernel: Kernel, params: Iterable[Floats] = ()) -> None:
         """Add the result of the kernel for a block."""
         if self.n_workers is None:
@@ -89,11 +98,10 @@ class PairSums:
 
     >>> from allalike._core.blocks.block import Block
     >>> sums = PairSums(3, range(1, 3))
-    >>> for _ in range(3):
-    ...     sums.add(Block.of([[0], [1], [1]]), lambda block, rows: {"met": np.ones((3, 3))[rows]})
-    >>> sums.merge(sums).result()["met"]
-    array([[6., 6., 6.],
-           [6., 6., 6.]])
+    >>> blocks = 3 * [Block.of([[0], [1], [1]])]
+    >>> sums.add(blocks, lambda block, rows: {"met": np.ones((3, 3))[rows]}).result()["met"]
+    array([[3., 3., 3.],
+           [3., 3., 3.]])
     """
 
     def __init__(self, n_workers: int, rows: range | None = None) -> None:
@@ -101,9 +109,11 @@ class PairSums:
         self._rows = rows or range(n_workers)
         self._sums: dict[str, MatrixSum] = {}
 
-    def add(self, block: Block, kernel: Kernel) -> None:
-        """Add the kernel's result for a block."""
-        self.add_found(block, self.find(block, kernel))
+    def add(self, blocks: Iterable[Block], kernel: Kernel) -> PairSums:
+        """Add the kernel's results for all blocks."""
+        for block in blocks:
+            self.add_found(block, self.find(block, kernel))
+        return self
 
     def find(self, block: Block, kernel: Kernel) -> Mapping[str, Any]:
         """Return the kernel's result for the requested workers who are in the block."""
@@ -114,22 +124,13 @@ class PairSums:
         """Add a kernel's result for a block."""
         who, asked = self._everyone[block.workers], self._places(block)
         for name, part in found.items():
-            self._of(name).add(part, who[asked] - self._rows.start, who)
+            if name not in self._sums:
+                self._sums[name] = MatrixSum((len(self._rows), len(self._everyone)))
+            self._sums[name].add(part, who[asked] - self._rows.start, who)
 
     def _places(self, block: Block) -> slice:
         bounds = [self._rows.start, self._rows.stop]
         return slice(*np.searchsorted(self._everyone[block.workers], bounds).tolist())
-
-    def merge(self, other: PairSums) -> PairSums:
-        """Add other sums."""
-        for name, part in other._sums.items():
-            self._of(name).merge(part)
-        return self
-
-    def _of(self, name: str) -> MatrixSum:
-        if name not in self._sums:
-            self._sums[name] = MatrixSum((len(self._rows), len(self._everyone)))
-        return self._sums[name]
 
     def result(self) -> dict[str, Any]:
         """Return the sums, as arrays or sparse by rows (CSR) if large and mostly empty."""
@@ -164,12 +165,16 @@ class TaskTable(ABC):
     """The arrays that a kernel returned, with one row per task."""
 
     @abstractmethod
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array's values that are not NaN, for each part of the table."""
+
     def total(self, name: str) -> float:
         """Add up one of the named arrays over all tasks, ignoring NaN."""
+        return math.fsum(total for total, _ in self.sums(name))
 
-    @abstractmethod
     def count(self, name: str) -> int:
         """Count the tasks for which one of the named arrays is not NaN."""
+        return sum(count for _, count in self.sums(name))
 
     def mean(self, name: str) -> float:
         """Return the mean of one of the named arrays over all tasks, ignoring NaN."""

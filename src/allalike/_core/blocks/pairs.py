@@ -262,9 +262,9 @@ class MatrixSum:
     >>> total = MatrixSum((2, 3))
     >>> total.add_entries(np.array([0, 0]), np.array([2, 2]), np.array([1.0, 4.0]))
     >>> total.add(np.array([[1.0, 2.0]]), np.array([1]), np.array([0, 2]))
-    >>> total.merge(total).result()
-    array([[ 0.,  0., 10.],
-           [ 2.,  0.,  4.]])
+    >>> total.result()
+    array([[0., 0., 5.],
+           [1., 0., 2.]])
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -293,16 +293,6 @@ class MatrixSum:
         else:
             left, right, values = list_entries(matrix)
             self.add_entries(row[left], column[right], values)
-
-    def merge(self, other: MatrixSum) -> MatrixSum:
-        """Add another sum of the same shape."""
-        if other._dense is not None:
-            self._fill()[...] += other._dense
-        for level, part in reversed(other._parts):
-            self._count(level, part)
-        for entries in other._loose:
-            self.add_entries(*entries)
-        return self
 
     def result(self) -> Any:
         """Return the sum as an array or as a sparse matrix, which may have several numbers for the same entry."""

@@ -26,16 +26,13 @@ from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
 from allalike._core.system.memory import free_memory, parse_size, used_memory
 from allalike._core.system.processes import Processes, pack, unpack
-from allalike._core.system.progress import report
 from allalike.engines.base import Engine, Run
-from allalike.engines.ingest.partitions import write_error
-from allalike.engines.ingest.routes import Routed, route
+from allalike.engines.ingest import route, write_error
 from allalike.engines.shards import (
     Cuts,
     Shard,
     Tally,
     describe,
-    encode,
     find_piece,
     fitting_answers,
     in_order,
@@ -49,12 +46,9 @@ from allalike.errors import OptionError, OutputError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike.answers import Answers
-    from allalike.answers.gold import Gold, Truths
-    from allalike.domains import Encoding
+    from allalike.answers.gold import Gold
     from allalike.readers import Scan
 
 
@@ -127,12 +121,13 @@ class Workspace:
     False
     """
 
-    def __init__(self, parent: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, parent: str | os.PathLike[str] | None = None, root: Workspace | None = None) -> None:
         try:
             self.path = Path(os.path.realpath(tempfile.mkdtemp(prefix="allalike-", dir=parent)))
         except OSError as error:
-            raise _make_error(parent, error) from error
-        self._root: Workspace | None = None
+            place = parent or tempfile.gettempdir()
+            raise OutputError(f"No work folder can be created in {place}: {error.strerror}.") from error
+        self._root = root
         weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
@@ -141,18 +136,8 @@ class Workspace:
 
     def inner(self) -> Workspace:
         """Make a subfolder of the outermost folder."""
-        space, root = Workspace.__new__(Workspace), self._root or self
-        try:
-            space.path = Path(tempfile.mkdtemp(prefix="allalike-", dir=root.path))
-        except OSError as error:
-            raise _make_error(root.path, error) from error
-        space._root = root
-        weakref.finalize(space, _remove, os.getpid(), space.path)
-        return space
-
-
-def _make_error(parent: str | os.PathLike[str] | None, error: OSError) -> OutputError:
-    return OutputError(f"No work folder can be created in {parent or tempfile.gettempdir()}: {error.strerror}.")
+        root = self._root or self
+        return Workspace(root.path, root)
 
 
 def _remove(owner: int, folder: Path) -> None:
@@ -279,21 +264,9 @@ class Disk(Options, Engine):
         routed = route(stream, space.path, partitions=partitions, memory=budget.work)
         few = self.processes is None and routed.n_answers < _MIN_PARALLEL_ANSWERS
         processes = Processes(1 if few else budget.processes, remedy=_REMEDY)
-        jobs = [(number,) for number in range(routed.n_partitions)]
-        encoding, truths = routed.encode(gold, processes.map)
-        form: dict[str, Any] = {"encoding": encoding, "truths": truths, "duplicates": stream.duplicates}
-        make = partial(_make, routed, folder=space.path, budget=budget, **form)
-        stored_shards: list[StoredShard] = []
-        tallies: list[Tally] = []
-        answer_counts = np.zeros(len(routed.workers), np.int64)
-        for stored, tally, theirs in processes.map(make, jobs):
-            report("preparing", len(stored_shards), len(jobs))
-            stored_shards.append(stored)
-            tallies.append(tally)
-            answer_counts += theirs
-        shards = Shards(space, stored_shards, tallies, processes)
-        known = routed.describe(encoding, gold, ties, tallies, answer_counts)
-        return DiskRun(shards, budget=budget, **known)
+        make = partial(_make, folder=space.path, budget=budget)
+        stored, tallies, known = routed.make_shards(make, gold, ties, processes.map)
+        return DiskRun(Shards(space, stored, tallies, processes), budget=budget, **known)
 
     def _budget(self) -> MemoryBudget:
         return MemoryBudget.of(None if self.memory is None else parse_size(self.memory, "memory"), self.processes)
@@ -358,11 +331,7 @@ class DiskRun(Run):
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices in this process, because every other process would need its own matrix."""
-        sums = PairSums(len(self.workers), rows)
-        for stored in self.shards.stored:
-            for block in stored.read_blocks():
-                sums.add(block, kernel)
-        return sums.result()
+        return PairSums(len(self.workers), rows).add(_each_block(self.shards.stored), kernel).result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
         """Write the kernel's results for each shard, divided into ranges of tasks."""
@@ -408,13 +377,9 @@ class DiskTable(TaskTable):
     parts: list[Ranges]
     wide: bool = False
 
-    def total(self, name: str) -> float:
-        """Add up the sums of all shards."""
-        return sum(part.totals[name][0] for part in self.parts)
-
-    def count(self, name: str) -> int:
-        """Add up the counts of all shards."""
-        return sum(part.totals[name][1] for part in self.parts)
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array, for each shard."""
+        return [part.totals[name] for part in self.parts]
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the sorted tasks, range by range."""
@@ -426,31 +391,19 @@ class DiskTable(TaskTable):
                 yield replace(piece, tasks=piece.tasks.widened()) if self.wide else piece
 
 
-def _make(
-    routed: Routed,
-    number: int,
-    *,
-    folder: Path,
-    budget: MemoryBudget,
-    encoding: Encoding,
-    truths: Truths | None,
-    duplicates: str | None,
-) -> tuple[StoredShard, Tally, npt.NDArray[np.int64]]:
-    answers = encode(*routed.columns(number), encoding, truths, duplicates)
-    shard, tally = of_answers(answers, budget.block_answers(len(answers.workers), encoding.n_labels))
-    stored = keep_shard(folder, str(number), shard)
-    routed.remove(number)
-    return stored, tally, answers.answer_counts
+def _make(number: int, answers: Answers, *, folder: Path, budget: MemoryBudget) -> tuple[StoredShard, Tally]:
+    shard, tally = of_answers(answers, budget.block_answers(len(answers.workers), answers.encoding.n_labels))
+    return keep_shard(folder, str(number), shard), tally
 
 
 def _sum(
     stored_shards: list[StoredShard], *, kernel: Kernel, params: tuple[Floats, ...], n_workers: int | None
 ) -> Sums:
-    sums = Sums(n_workers)
-    for stored in stored_shards:
-        for block in stored.read_blocks():
-            sums.add(block, kernel, params)
-    return sums
+    return Sums.of(_each_block(stored_shards), n_workers, kernel, params)
+
+
+def _each_block(stored_shards: list[StoredShard]) -> Iterator[Block]:
+    return (block for stored in stored_shards for block in stored.read_blocks())
 
 
 def _find(stored: StoredShard, *, folder: Path, kernel: Kernel, params: tuple[Floats, ...], cuts: Cuts) -> Ranges:

@@ -257,13 +257,9 @@ class SparkTable(TaskTable):
             _persist(self, self._found, sent)
             self._totals = list(on_executors.unwrap(self._found.mapPartitions(on_executors.get_totals).collect()))
 
-    def total(self, name: str) -> float:
-        """Add up the sums of all shards."""
-        return math.fsum(totals[name][0] for totals in self._totals)
-
-    def count(self, name: str) -> int:
-        """Add up the counts of all shards."""
-        return sum(totals[name][1] for totals in self._totals)
+    def sums(self, name: str) -> list[tuple[float, int]]:
+        """Return sum and count of an array, for each shard."""
+        return [totals[name] for totals in self._totals]
 
     def pieces(self) -> Iterator[Piece]:
         """Fetch all pieces in the order of task ids, one partition at a time."""

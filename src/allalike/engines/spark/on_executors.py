@@ -167,28 +167,19 @@ def _unpack_blocks(records: Records) -> Iterator[Block]:
 
 def sum_blocks(blocks: Iterator[Block], n_workers: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
     """Add up a kernel's results."""
-    sums = Sums(n_workers)
-    for block in blocks:
-        sums.add(block, kernel, params)
-    return sums.arrays
+    return Sums.of(blocks, n_workers, kernel, params).arrays
 
 
 def sum_totals(blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...]) -> Totals:
     """Add up a kernel's results that are not per worker, as arrays with one row."""
-    totals = Sums(None)
-    for block in blocks:
-        totals.add(block, kernel)
-    return {name: array[None] for name, array in totals.arrays.items()}
+    return {name: array[None] for name, array in Sums.of(blocks, None, kernel).arrays.items()}
 
 
 def sum_pairs(
     blocks: Iterator[Block], n_rows: int, kernel: Kernel, params: tuple[Floats, ...], *, n_workers: int, rows: range
 ) -> Totals:
     """Add up a kernel's results for pairs of the workers in ``rows`` with all workers."""
-    sums = PairSums(n_workers, rows)
-    for block in blocks:
-        sums.add(block, kernel)
-    return sums.result()
+    return PairSums(n_workers, rows).add(blocks, kernel).result()
 
 
 @_as_records

@@ -19,13 +19,12 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import distinct, factorize, ranked
-from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of
 from allalike._core.late import pa, pc
 from allalike._core.system.processes import pack
 from allalike.answers.answers import join_batches
 from allalike.answers.cleaning import Cleaning, Dropped
-from allalike.engines.ingest.partitions import Vocabulary, pickle_objects
-from allalike.engines.ingest.routes import whole_numbers
+from allalike.engines.ingest import Vocabulary, as_array, pickle_objects, split_rows, whole_numbers
 from allalike.errors import AllalikeError
 from allalike.readers.formats.source import check_types
 from allalike.readers.reshaping.comparisons import Columns, write_comparisons
@@ -145,19 +144,14 @@ class _Router:
         self._workers.number(columns["worker"])
         self._inspect_labels(columns["label"], rows)
         sent = {
-            "worker": _as_array(columns["worker"]),
-            "task": _as_array(columns["task"]),
-            "label": pickle_objects(columns["label"]) if objects else _as_array(columns["label"]),
+            "worker": as_array(columns["worker"].data),
+            "task": as_array(columns["task"].data),
+            "label": pickle_objects(columns["label"]) if objects else as_array(columns["label"].data),
             "row": arrow_of(rows),
         }
-        order = np.argsort(partitions, kind="stable")
-        made = pa.RecordBatch.from_arrays([take_rows(column, order) for column in sent.values()], list(sent))
-        made = made.replace_schema_metadata({"input": str(self.digest.number), "objects": str(int(objects))})
-        begin = 0
-        for partition, count in enumerate(np.bincount(partitions).tolist()):
-            if count:
-                yield partition, _serialize(made.slice(begin, count))
-                begin += count
+        facts = {"input": str(self.digest.number), "objects": str(int(objects))}
+        for partition, chunk in split_rows(partitions, sent):
+            yield partition, _serialize(chunk.replace_schema_metadata(facts))
 
     def _clean(self, batch: Batch) -> tuple[Batch, Rows]:
         """Return the complete rows and their numbers; count the others."""
@@ -190,7 +184,7 @@ class _Router:
 
     def _find_partitions(self, task: Column) -> npt.NDArray[np.uint16]:
         """Return the partition of each task."""
-        ids = _as_array(task)
+        ids = as_array(task.data)
         if self._plan.text and self.digest.whole_numbers["task"]:
             self.digest.whole_numbers["task"] = whole_numbers(ids) is not None
         if is_string(ids.type) or pa.types.is_integer(ids.type):
@@ -214,7 +208,7 @@ class _Router:
                 digest.first_text, digest.whole_numbers["label"] = found
         elif self._plan.label_text:
             digest.first_text = digest.first_text or _find_text(label, rows)
-            whole = whole_numbers(_as_array(label)) is not None
+            whole = whole_numbers(as_array(label.data)) is not None
             digest.whole_numbers["label"] = digest.whole_numbers["label"] and whole
 
     def finish(self) -> None:
@@ -243,14 +237,6 @@ def _find_text(label: Column, rows: Rows) -> FirstText | None:
         return None
     row, value = label.numbered(rows).first_unlike_number()
     return row - 1, value
-
-
-def _as_array(column: Column) -> Any:
-    """Return the values of a column as one array; a batch has less than 2 GB of strings."""
-    data = column.data
-    if pa.types.is_dictionary(data.type):
-        data = data.cast(data.type.value_type)
-    return data.combine_chunks()
 
 
 def _serialize(batch: pa.RecordBatch) -> bytes:

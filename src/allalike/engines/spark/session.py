@@ -238,7 +238,7 @@ def _start(master: str | None) -> SparkContext:
     """
     resulting = master or "local[*]"
     _check_master(resulting)
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said, without_warnings():
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output, without_warnings():
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
 
@@ -251,7 +251,7 @@ def _start(master: str | None) -> SparkContext:
         try:
             # One JVM serves all contexts, one at a time.
             with _uninterrupted():
-                gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": said})  # type: ignore[no-untyped-call]
+                gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": output})  # type: ignore[no-untyped-call]
             conf = SparkConf(_jvm=gateway.jvm)
             resulting = master or str(conf.get("spark.master", resulting))
             _check_master(resulting)
@@ -267,8 +267,8 @@ def _start(master: str | None) -> SparkContext:
         except AllalikeError:
             raise
         except Exception as error:
-            said.seek(0)
-            why = find_reason(said.read().strip() or str(error))
+            output.seek(0)
+            why = find_reason(output.read().strip() or str(error))
             raise EngineError(f"Spark does not start with master {resulting!r}. {why}") from error
         context.setLogLevel("ERROR")
     _own_contexts.append(context)

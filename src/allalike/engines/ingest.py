@@ -1,4 +1,4 @@
-"""Routing of rows to partitions, on disk or in memory, by a hash of their task.
+"""Ingest: rows in any order are routed to partitions of whole tasks, on disk or in memory, by a hash of their task.
 
 A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
 numbers. Labels are written as numbers if there are few distinct ones. Otherwise they are written as floats if all of
@@ -8,37 +8,39 @@ contradicts the plan made from the first rows, routing starts again with another
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import pickle
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import Codes, ranked
-from allalike._core.columns.hashes import Hashes, hash_strings, mix, string_bytes
-from allalike._core.columns.values import arrow_of, is_string, numpy_of, take_rows
-from allalike._core.late import pa
+from allalike._core.columns.factors import Codes, distinct, factorize, only_used, ranked
+from allalike._core.columns.hashes import Hashes, mix, string_bytes
+from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
+from allalike._core.late import pa, pc
 from allalike._core.system.progress import report
 from allalike.answers.answers import SAMPLE_ROWS, Batch, Stream, join_batches
 from allalike.answers.cleaning import Dropped, check_ids
 from allalike.domains.contract import choose_options, spell_domain
-from allalike.engines.ingest.partitions import Partitions, Rows, Vocabulary, append, pickle_objects
-from allalike.engines.shards import Tally, count_up
-from allalike.errors import LabelError
+from allalike.engines.shards import Tally, count_up, encode
+from allalike.errors import LabelError, OutputError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from allalike._core.blocks.block import Ties
+    from allalike.answers import Answers
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Domain, Encoding
 
-    RowNumbers = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
 
+_MAX_SLICES = 32  # slices that are kept before they are joined
 _MAX_PARTITIONS = 1 << 10
 _MEMORY_PER_BYTE = 8  # bytes of memory per byte of a partition while it is sorted
 _MAX_NUMBERED_LABELS = (1 << 15) - 1  # the maximum of int16
@@ -47,15 +49,79 @@ _MANY_NUMBERS = np.arange(1 << 10)
 _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Routed(Partitions):
-    """Answers in partitions, and facts about all of them."""
+class Rows:
+    """The rows of a partition in memory, as record batches.
 
+    A slice keeps the whole batch in memory. Therefore slices are joined regularly, so that the memory of a partition is
+    released with it.
+
+    >>> import pyarrow as pa
+    >>> rows, batch = Rows(), pa.record_batch({"worker": [7, 8, 9]})
+    >>> for number in range(3):
+    ...     rows.append(batch.slice(number, 1))
+    >>> rows.table(batch.schema)["worker"].to_pylist()
+    [7, 8, 9]
+    """
+
+    def __init__(self) -> None:
+        self._joined: list[Any] = []
+        self._slices: list[Any] = []
+
+    def append(self, batch: Any) -> None:
+        """Append a record batch."""
+        self._slices.append(batch)
+        if len(self._slices) == _MAX_SLICES:
+            self._joined += pa.Table.from_batches(self._slices).combine_chunks().to_batches()
+            self._slices = []
+
+    def table(self, schema: Any) -> Any:
+        """Return all rows."""
+        return pa.Table.from_batches([*self._joined, *self._slices], schema)
+
+    def clear(self) -> None:
+        """Release all rows."""
+        self._joined, self._slices = [], []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routed:
+    """Answers in partitions, in files or in memory, and facts about all of them."""
+
+    parts: list[Path | Rows]
+    schema: Any
+    workers: Values
+    worker_rank: Codes
+    labels: Values | None
+    label_rank: Codes | None
+    text: bool
+    objects: frozenset[str]
+    duplicates: str | None
     n_answers: int
-    domain: Domain
-    learned: Encoding | None
-    known: Encoding | None
-    notes: dict[str, Any]
+    domain: Any = None
+    encoding: Encoding | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_partitions(self) -> int:
+        """The number of partitions with rows."""
+        return len(self.parts)
+
+    def columns(self, number: int) -> tuple[Column, Column, Column]:
+        """Return worker, task and label of a partition's rows, in input order.
+
+        A worker has the same number in all partitions.
+        """
+        table = self._read(number)
+        worker = Column.of_codes("worker", self.worker_rank[numpy_of(table["worker"])], self.workers)
+        ids = self._plain(table, "task")
+        task = Column("task", ids) if isinstance(ids, list) else Column.of_codes("task", *factorize(ids, many=True))
+        return worker, task, self._label(table)
+
+    def each_label(self) -> Iterator[tuple[Column, Codes]]:
+        """Yield the labels of each partition, and the numbers of their tasks."""
+        for number in range(self.n_partitions):
+            _, task, label = self.columns(number)
+            yield label, task.factors[0]
 
     def encode(
         self, gold: Gold | None, apply: Callable[..., Iterable[Any]] = starmap
@@ -64,27 +130,88 @@ class Routed(Partitions):
 
         ``apply`` calls a function for each job, possibly in other processes.
         """
-        encoding = self.known or self.learned
+        encoding = self.encoding
         if encoding is None:
-            jobs = [(number,) for number in range(self.n_partitions)]
-            first, *others = apply(self._learn, jobs)
+            first, *others = apply(self._learn, [(number,) for number in range(self.n_partitions)])
             encoding = first.merge(others)
         return (encoding, None) if gold is None else gold.encode(encoding)
 
     def _learn(self, number: int) -> Encoding:
-        return self.domain.learn(self.label(number))
+        encoding: Encoding = self.domain.learn(self._label(self._read(number)))
+        return encoding
 
-    def describe(
+    def make_shards(
         self,
-        encoding: Encoding,
+        make: Callable[[int, Answers], tuple[Any, Tally]],
         gold: Gold | None,
         ties: Ties,
-        tallies: list[Tally],
-        answer_counts: npt.NDArray[np.int64],
-    ) -> dict[str, Any]:
-        """Return the fields of a run, given the counts of its shards and the number of answers by each worker."""
+        apply: Callable[..., Iterable[Any]] = starmap,
+    ) -> tuple[list[Any], list[Tally], dict[str, Any]]:
+        """Make a shard from each partition; return the shards, their tallies, and the fields of a run."""
+        encoding, truths = self.encode(gold, apply)
+        shards: list[Any] = []
+        tallies: list[Tally] = []
+        answer_counts = np.zeros(len(self.workers), np.int64)
+        jobs = [(number,) for number in range(self.n_partitions)]
+        for shard, tally, counts in apply(partial(self._make, make=make, encoding=encoding, truths=truths), jobs):
+            report("preparing", len(shards), len(jobs))
+            shards.append(shard)
+            tallies.append(tally)
+            answer_counts += counts
         known = {"workers": self.workers, "encoding": encoding, "ties": ties}
-        return {**known, **count_up(tallies, answer_counts, gold, self.notes)}
+        return shards, tallies, {**known, **count_up(tallies, answer_counts, gold, self.notes)}
+
+    def _make(
+        self,
+        number: int,
+        *,
+        make: Callable[[int, Answers], tuple[Any, Tally]],
+        encoding: Encoding,
+        truths: Truths | None,
+    ) -> tuple[Any, Tally, npt.NDArray[np.int64]]:
+        answers = encode(*self.columns(number), encoding, truths, self.duplicates)
+        shard, tally = make(number, answers)
+        part = self.parts[number]
+        if isinstance(part, Rows):
+            part.clear()
+        else:
+            part.unlink(missing_ok=True)
+        return shard, tally, answers.answer_counts
+
+    def _label(self, table: Any) -> Column:
+        if self.labels is not None and self.label_rank is not None:
+            return Column.of_codes("label", *only_used(self.label_rank[numpy_of(table["label"])], self.labels))
+        column = Column("label", self._plain(table, "label"), text=self.text)
+        return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
+
+    def _plain(self, table: Any, name: str) -> Any:
+        """Return an unnumbered column."""
+        if name in self.objects:
+            own = table[name].to_pylist()
+            return [pickle.loads(value) for value in own]  # nosec B301 # this run wrote them into its own folder
+        return table[name]
+
+    def _read(self, number: int) -> Any:
+        part = self.parts[number]
+        if isinstance(part, Rows):
+            return part.table(self.schema).combine_chunks()
+        batches = []
+        with pa.OSFile(str(part)) as source:
+            while source.tell() < source.size():
+                batches.append(pa.ipc.read_record_batch(pa.ipc.read_message(source), self.schema))
+        return pa.Table.from_batches(batches, self.schema).combine_chunks()
+
+
+def _append(part: Path | Rows, batch: Any) -> None:
+    """Append a record batch to a partition."""
+    if isinstance(part, Rows):
+        part.append(batch)
+        return
+    try:
+        with part.open("ab") as file:
+            file.write(batch.serialize())
+    except OSError as error:
+        raise write_error(part.parent, error) from error
 
 
 def route(stream: Stream, folder: Path | None, *, memory: int, partitions: int | None = None) -> Routed:
@@ -178,16 +305,14 @@ class _Pass:
         """Return the hashes of task ids, and the ids in the form that is written."""
         if isinstance(column.data, list):
             return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
-        ids = _as_array(column.data)
+        ids = as_array(column.data)
         if self._text["task"] and self._plan.whole_tasks:
             numbers = whole_numbers(ids)
             if numbers is not None:
                 return mix(numbers.view(np.uint64)), numbers
             self._change(whole_tasks=False)
-        if is_string(ids.type):
-            return hash_strings(ids)[0], ids
-        if pa.types.is_integer(ids.type):
-            return mix(numpy_of(ids).astype(np.int64).view(np.uint64)), ids
+        if is_string(ids.type) or pa.types.is_integer(ids.type):
+            return Values(ids).hashes(), ids
         return mix(self._tasks.number(column).astype(np.uint64)), ids
 
     def _change(self, **how: Any) -> None:
@@ -249,7 +374,7 @@ class _Pass:
             self._domain = self._stream.guess(some, [(some, tasks)], len(rows), self._first_rows)
         if isinstance(label.data, list):
             return self._pickled(label)
-        labels = _as_array(label.data)
+        labels = as_array(label.data)
         self._text["label"] = self._text["label"] and whole_numbers(labels) is not None
         return labels
 
@@ -266,42 +391,36 @@ class _Pass:
 
     def _write_piece(self, hashes: Hashes, columns: dict[str, Any]) -> None:
         part = (hashes >> np.uint64(63 - self._bits) >> np.uint64(1)).astype(np.uint16)
-        order = np.argsort(part, kind="stable")
-        arrays = {name: take_rows(column, order) for name, column in columns.items()}
-        if self._schema is None:
-            self._schema = pa.schema([(name, array.type) for name, array in arrays.items()])
-        records = pa.RecordBatch.from_arrays(list(arrays.values()), schema=self._schema)
-        begin = 0
-        for number, rows in enumerate(np.bincount(part).tolist()):
-            if rows:
-                place = self._parts.setdefault(number, self._folder / f"{number}.rows" if self._folder else Rows())
-                append(place, records.slice(begin, rows))
-                begin += rows
+        for number, batch in split_rows(part, columns, self._schema):
+            self._schema = batch.schema
+            place = self._parts.setdefault(number, self._folder / f"{number}.rows" if self._folder else Rows())
+            _append(place, batch)
 
     def _routed(self) -> Routed:
         worker_rank, workers = ranked(self._workers.values, text=self._text["worker"])
-        partitions = Partitions(
+        label_rank, labels = None, None
+        if self._plan.labels == "codes":
+            label_rank, labels = ranked(self._labels.values, text=self._text["label"])
+        routed = Routed(
             parts=[self._parts[number] for number in sorted(self._parts)],
             schema=self._schema,
             workers=workers,
             worker_rank=worker_rank,
+            labels=labels,
+            label_rank=label_rank,
             text=self._text["label"] and self._plan.labels == "plain",
             objects=frozenset(self._objects),
-        )
-        if self._plan.labels == "codes":
-            label_rank, labels = ranked(self._labels.values, text=self._text["label"])
-            partitions = replace(partitions, labels=labels, label_rank=label_rank)
-        guess, first = self._stream.guess, self._first_rows
-        domain = self._domain or guess(self._different_labels(), _parts(partitions), self._kept, first)
-        chosen = choose_options(domain, self._stream.choices)
-        return Routed(
-            **vars(partitions),
+            duplicates=self._stream.duplicates,
             n_answers=self._kept,
-            domain=chosen,
-            learned=self._learned(chosen),
-            known=self._stream.encoding,
-            notes=self._notes(domain),
         )
+        guess, first = self._stream.guess, self._first_rows
+        domain = self._domain or guess(self._different_labels(), routed.each_label(), self._kept, first)
+        chosen = choose_options(domain, self._stream.choices)
+        encoding = self._learned(chosen)
+        notes = {**self._stream.notes, **self._dropped.notes(self._read)}
+        if self._stream.domain is None:
+            notes["guessed"] = {**notes.get("guessed", {}), "domain": spell_domain(domain)}
+        return replace(routed, domain=chosen, encoding=self._stream.encoding or encoding, notes=notes)
 
     def _learned(self, domain: Domain) -> Encoding | None:
         """Learn the encoding if all distinct labels are known; a label that does not fit is an error."""
@@ -314,12 +433,6 @@ class _Pass:
         encoding.encode(labels)
         return encoding
 
-    def _notes(self, domain: Domain) -> dict[str, Any]:
-        notes = {**self._stream.notes, **self._dropped.notes(self._read)}
-        if self._stream.domain is None:
-            notes["guessed"] = {**notes.get("guessed", {}), "domain": spell_domain(domain)}
-        return notes
-
     def _different_labels(self) -> Column:
         """Return the distinct labels, in order of first occurrence."""
         first = self._labels.first_rows
@@ -328,13 +441,25 @@ class _Pass:
         return column.numbered(first[order])
 
 
-def _parts(partitions: Partitions) -> Iterator[tuple[Column, Codes]]:
-    for number in range(partitions.n_partitions):
-        _, task, label = partitions.columns(number)
-        yield label, task.factors[0]
+def split_rows(part: npt.NDArray[Any], columns: dict[str, Any], schema: Any = None) -> Iterator[tuple[int, Any]]:
+    """Sort rows by the number of their partition, and yield each partition with its record batch.
+
+    >>> import pyarrow as pa
+    >>> batches = split_rows(np.array([2, 0, 2]), {"row": pa.array([7, 8, 9])})
+    >>> [(number, batch["row"].to_pylist()) for number, batch in batches]
+    [(0, [8]), (2, [7, 9])]
+    """
+    order = np.argsort(part, kind="stable")
+    arrays = {name: take_rows(column, order) for name, column in columns.items()}
+    schema = schema or pa.schema([(name, array.type) for name, array in arrays.items()])
+    batch, begin = pa.RecordBatch.from_arrays(list(arrays.values()), schema=schema), 0
+    for number, rows in enumerate(np.bincount(part).tolist()):
+        if rows:
+            yield number, batch.slice(begin, rows)
+            begin += rows
 
 
-def _as_array(column: Any) -> Any:
+def as_array(column: Any) -> Any:
     """Return the values of a column as one array."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -358,3 +483,95 @@ def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
     size = np.abs(numbers)
     length = np.searchsorted(_POWERS_OF_TEN, size, side="right") + 1 + (numbers < 0)
     return numbers if np.all((np.diff(ends) == length) & (size < _POWERS_OF_TEN[-1])) else None
+
+
+def pickle_objects(column: Column) -> Any:
+    """Pickle Python objects into an Arrow array of bytes.
+
+    >>> pickle_objects(Column("label", [frozenset("a")])).type
+    DataType(binary)
+    """
+    try:
+        return pa.array([pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in column.data], pa.binary())
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise UnsupportedError(
+            f"The {column.name}s cannot be written to disk: {error}. Use engine='memory'."
+        ) from error
+
+
+def write_error(folder: Path, error: OSError) -> OutputError:
+    """Return the error for a work folder that is not writable."""
+    return OutputError(
+        f"The disk engine cannot write to its work folder {folder}: {error.strerror}. It needs about as much space as"
+        " the answers as CSV. Choose another folder with work_dir=."
+    )
+
+
+# Vocabulary: values numbered in input order, batch by batch.
+
+
+class Vocabulary:
+    """A numbering of values, which grows with each column.
+
+    >>> from allalike._core.columns.column import Column
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.number(Column.of_objects("worker", ["bob", "ada", "bob"]), np.arange(3))
+    array([0, 1, 0], dtype=int32)
+    >>> vocabulary.number(Column.of_objects("worker", ["eve", "ada"]), np.arange(3, 5))
+    array([2, 1], dtype=int32)
+    >>> vocabulary.values.tolist(), vocabulary.first_rows
+    (['bob', 'ada', 'eve'], array([0, 1, 3]))
+    """
+
+    def __init__(self) -> None:
+        self._known: Any = None
+        self._objects: dict[Any, int] = {}
+        self._first: list[RowNumbers] = []
+
+    def __len__(self) -> int:
+        return len(self._objects) if self._known is None else len(self._known)
+
+    @property
+    def values(self) -> Values:
+        """All values, in the order of their numbers."""
+        return Values(list(self._objects) if self._known is None else self._known)
+
+    @property
+    def first_rows(self) -> RowNumbers:
+        """The first row of each value."""
+        return np.concatenate(self._first)
+
+    def number(self, column: Column, rows: RowNumbers | None = None) -> Codes:
+        """Return the number of each value of a column; with ``rows``, also record first rows."""
+        known = len(self)
+        if isinstance(column.data, list):
+            codes = self._number_objects(column)
+        else:
+            own, values = distinct(column.data)
+            codes = self._number_values(values.data)[own]
+        if rows is not None and len(self) > known:
+            new = np.flatnonzero(codes >= known)[::-1]  # the last of several assignments to an index wins
+            first = np.empty(len(self) - known, np.int64)
+            first[codes[new] - known] = rows[new]
+            self._first.append(first)
+        return codes
+
+    def _number_objects(self, column: Column) -> Codes:
+        try:
+            codes = [self._objects.setdefault(value, len(self._objects)) for value in column.data]
+        except TypeError:
+            raise column.indistinct() from None
+        return np.array(codes, np.int32)
+
+    def _number_values(self, values: Any) -> Codes:
+        """Return the numbers of distinct values, and number new ones."""
+        if self._known is None:
+            self._known = values
+            return np.arange(len(values), dtype=np.int32)
+        found = pc.index_in(values, value_set=self._known)
+        codes = numpy_of(found.fill_null(pa.scalar(-1, pa.int32()))).copy()
+        new = np.flatnonzero(codes < 0)
+        if len(new):
+            codes[new] = np.arange(len(self), len(self) + len(new), dtype=np.int32)
+            self._known = pa.concat_arrays([self._known, Values(values).take(new).data])
+        return codes

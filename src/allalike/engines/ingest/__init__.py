@@ -1,1 +1,0 @@
-"""Ingest: routing of rows in any order to partitions of whole tasks."""
