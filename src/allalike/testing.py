@@ -1,6 +1,6 @@
-"""Testing: the laws that every domain and every method keeps, for those who write their own.
+"""Laws of label types and methods, for tests of new ones.
 
-`check_domain` and `check_method` raise an AssertionError that names the law which is broken.
+`check_domain` and `check_method` raise an AssertionError that names the broken law.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def check_method(
     *,
     engines: Sequence[Engine] | None = None,
 ) -> None:
-    """Check that a method keeps the laws of methods, on crowds of every kind of label that it serves.
+    """Check that a method satisfies the laws of methods, on crowds of every label type that it accepts.
 
     >>> from allalike import PTD
     >>> check_method(PTD())
@@ -167,7 +167,7 @@ _MAX_COMPARED_LABELS = 50
 
 
 def check_domain(domain: Domain, answers: Sequence[Row], *, engines: Sequence[Engine] | None = None) -> None:
-    """Check that a domain keeps the laws of domains, on answers that have such labels.
+    """Check that a label type satisfies the laws of label types, on answers with such labels.
 
     >>> from allalike import Categorical
     >>> check_domain(Categorical(), [(worker, task, worker * task % 3) for worker in range(5) for task in range(6)])

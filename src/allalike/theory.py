@@ -1,4 +1,4 @@
-"""Theory: what disparities say about faults, when they tell good workers from bad, and how many answers that takes."""
+"""Theory of disparities: relation to faults, separation of good and bad workers, and required sample sizes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-# Arguments of formulas: numbers, or arrays of them, that lie in a range.
+# Arguments of formulas: numbers or arrays, within a range.
 
 N = TypeVar("N", float, npt.NDArray[np.float64])
 
@@ -84,7 +84,7 @@ def _plain(values: Any) -> Any:
     return float(values) if np.ndim(values) == 0 else values
 
 
-# Identities: what disparities are in other words.
+# Identities.
 
 
 def cosine_to_squared(cosine: N) -> N:
@@ -118,10 +118,10 @@ def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
 
 
 def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
-    """Return (n-1) pi_i / (n-1+r), a worker's disparity when r copies of her join the crowd.
+    """Return (n-1) pi_i / (n-1+r), a worker's disparity after r copies of the worker join the crowd.
 
-    Copies are at distance 0 from each other. So whoever is copied looks better, for any distance: disparities protect
-    from bad workers who err in their own ways, not from those who agree to err.
+    Copies have distance 0 from each other, so copied workers look better, for any distance. Disparities detect bad
+    workers with independent errors, but not bad workers who agree.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
     return _as_numbers(disparity, "disparity") * ((workers - 1) / (workers - 1 + copies))
 
 
-# Expected disparity: how far a worker with a given fault is from the others, on average.
+# Expected disparity of a worker with a given fault.
 #
-# Squared distances add up: worker i with bias b_i (her expected answer less the truth, on each task) and independent
-# errors is f_i + f_j - 2 <b_i, b_j> from worker j, where <x, y> is the mean over tasks of x y. Averaged over the others
-# this is the Anna Karenina theorem (Meir et al. 2023). Answers 0 and 1 have squared distances too, so it also
-# describes yes-or-no tasks, and rankings pair by pair.
+# Let b_i be the bias of worker i, the expected answer minus the truth on each task. With independent errors, the
+# expected squared distance to worker j is f_i + f_j - 2 <b_i, b_j>, where <x, y> is the mean over tasks of x y. The
+# mean over the other workers gives the Anna Karenina theorem (Meir et al. 2023). It also holds for answers 0 and 1, and
+# therefore for yes-or-no tasks and for the pairs of rankings.
 
 
 def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0, mean_bias: npt.ArrayLike = 0.0) -> N:
@@ -158,7 +158,7 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
     Parameters
     ----------
     fault
-        A worker's fault, the mean square of her bias plus her variance; or an array of faults.
+        A worker's fault, the mean squared bias plus the variance; or an array of faults.
     mean_fault
         The mean fault of the others.
     bias
@@ -194,9 +194,9 @@ def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2
 
 
 def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -> N:
-    """Return p_i p + (1 - p_i)(1 - p) / (k-1), how often a worker says what another one says.
+    """Return p_i p + (1 - p_i)(1 - p) / (k-1), the probability that two workers agree.
 
-    With two classes this is the identity of Kurvers et al. (2019). It is one less the expected disparity.
+    With two classes this is the identity of Kurvers et al. (2019). It equals 1 minus the expected disparity.
 
     >>> expected_agreement(0.75, 0.5)
     0.5
@@ -209,7 +209,7 @@ def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -
 
 
 def mallows_swaps(phi: float, items: int) -> Floats:
-    """Return how likely Mallows noise swaps each pair of items, pairs (1, 2), (1, 3), ..., (2, 3), ...
+    """Return the probability that Mallows noise swaps each pair of items: (1, 2), (1, 3), ..., (2, 3), ...
 
     Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
     h(x) = x / (1 - phi^x) (Mallows 1957); here it is written without a difference, and holds for phi = 1 as well.
@@ -236,7 +236,7 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     return swaps
 
 
-# Bounds: where a disparity can lie, given the faults, when little is known about how workers err.
+# Bounds of disparities, given faults, for unknown error models.
 
 
 def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> tuple[N, N]:
@@ -299,11 +299,11 @@ def metric_fault_bounds(disparity: N) -> tuple[N, N]:
     return disparity / 2, disparity
 
 
-# Separation: when the disparity of a bad worker is sure to be greater than that of a good one (squared distances).
+# Separation: conditions under which bad workers have larger disparities than good workers (squared distances).
 
 
 def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> bool:
-    """Tell whether workers with these faults are ordered rightly in every crowd: sqrt(bad) > sqrt(good) + 2 |b_T|.
+    """Return whether every crowd orders workers with these faults correctly: sqrt(bad) > sqrt(good) + 2 |b_T|.
 
     The size of the mean bias |b_T| is at most sqrt(mu), which is used where it is not given. So a fault above 9 mu is
     told from one below mu. If the condition fails, there is a crowd with this mean fault, and this mean bias, that
@@ -336,7 +336,7 @@ def hammer_spammer_gap(
     hammer_bias: npt.ArrayLike = 0.0,
     spammer_bias: npt.ArrayLike = 0.0,
 ) -> float:
-    """Return by how much the expected disparity of spammers exceeds that of hammers.
+    """Return the expected disparity of spammers minus the expected disparity of hammers.
 
     With alpha the share of spammers, and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2:
     spammers stand out if they are noisier, and, while they are fewer than half, if they lean another way. It is exact
@@ -369,7 +369,7 @@ def hammer_spammer_conditions(
     hammer_bias: npt.ArrayLike = 0.0,
     spammer_bias: npt.ArrayLike = 0.0,
 ) -> tuple[str, ...]:
-    """Name the conditions that hold, each of which makes spammers stand out whatever the directions of the biases.
+    """Return the conditions that hold; each implies larger disparities of spammers for all directions of the biases.
 
     (a) b_H = 0 and 2 alpha |b_P|^2 < f_P - f_H, which is also necessary where b_H = 0; (b) f_H = 0 < f_P and
     alpha < 1/2; (c) alpha <= 1/2 and f_P - f_H > |b_P|^2 - |b_H|^2; (d) alpha <= 1/2, |b_P| <= |b_H| and f_P > f_H.
@@ -407,7 +407,7 @@ def _crowd(share: float, hammer: float, spammer: float) -> tuple[float, float, f
     return share, hammer, _as_number(spammer, "spammer_fault", least=hammer)
 
 
-# Concentration: how many workers and tasks it takes until disparities are close to what is expected of them.
+# Concentration: numbers of workers and tasks for which disparities are close to their expected values.
 #
 # M_t stands for the largest t-th absolute moment of an error (answer less truth, bias included) of any worker on any
 # task. Workers, and the errors of one worker on different tasks, are independent.
@@ -427,7 +427,7 @@ def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
 
 
 def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, int]:
-    """Return how many workers and tasks keep a disparity within eps of its mean, but for a chance of delta.
+    """Return numbers of workers and tasks for which a disparity is within eps of its mean with probability 1 - delta.
 
     These are the least whole numbers with (Meir et al. 2023)
 
@@ -459,7 +459,7 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
 
 
 def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLike) -> float:
-    """Bound the chance that a disparity is farther than eps from its mean.
+    """Return an upper bound of the probability that a disparity differs by more than eps from its mean.
 
     The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is for the other workers
     and W = M4 + 4 M1 M3 + 4 M1^2 M2 for the worker's own errors; Chebyshev's inequality does the rest. It is ours, and
@@ -500,7 +500,7 @@ def _above(bound: float) -> int:
     return floor(bound * (1 + _ROUNDING_SHARE)) + 1
 
 
-# Biases: what workers get wrong on average, on each task, in the direction in which they do.
+# Biases: mean errors on each task, with their sign.
 
 _BIASES_ROUNDING_SHARE = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
 
@@ -548,7 +548,7 @@ def _inner(own: Floats, theirs: Floats) -> Floats:
     return product
 
 
-# Aitken's weights 1 / f with faults that are only nearly right: each within a share delta of the true one.
+# Aitken's weights 1 / f with estimated faults, each within a relative error delta of the true fault.
 
 
 def inverse_bounds(delta: float) -> tuple[float, float]:

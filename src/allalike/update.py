@@ -194,15 +194,14 @@ def update(
 # old one is outside of the limits of 95 % of the new one, where these are known. Of other labels that are put together
 # from parts of the answers, such as masks, nothing is said.
 #
-# **Workers** are compared with themselves: the mean distance of her new answers to the truths, as they are known now,
-# minus that of the others' new answers, with the same of the old answers. So tasks that are harder, and for
-# everybody, change nobody. Only tasks with three answers and more count, for she has a say in the truth herself. The
-# difference is tested as two means with one variance, that of all her answers with two answers of the crowd beside
-# them, by Student's distribution; workers with less than ten answers on either side are left out. Probabilities of
-# all workers together are those of Holm (1979), and a change below 0.01 is one: so in one update of a hundred
-# somebody is called changed who is not. Whoever changed is left out, and the others are looked at again.
+# **Workers** are compared with their earlier answers. A worker's excess error is the mean distance of the worker's
+# answers to the current labels, minus the mean distance of the other workers' answers. Harder tasks therefore do not
+# change it. Only tasks with at least three answers count, because the worker's own answer influences the label. The old
+# and new excess are compared by a t-test with a common variance, shrunk by two answers of the crowd. Workers with fewer
+# than ten old or new answers are excluded. p-values are corrected by Holm's method (1979), and the level is 0.01: one
+# update in a hundred reports a false change. Changed workers are excluded, and the others are tested again.
 #
-# **Copies** are new if two of a group were not in one before.
+# **Copies** are new if two members of a group were not in the same group before.
 
 
 _MIN_VOICES = 3  # answers of a task whose truth tells about workers
@@ -325,10 +324,10 @@ def _sum_answers(block: Block, label: Array, worker: Array, now: Block, truths: 
 
 
 def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Change], int]:
-    """Test each worker who has answers enough; return those who changed, and how many there were.
+    """Test each worker with enough answers; return the workers who changed, and the number of workers tested.
 
-    The one whose change is the most improbable is left out, and the others are looked at again, lest she makes them
-    look changed.
+    The worker with the smallest p-value is excluded before the others are tested again, because one change can make
+    other workers look changed.
     """
     enough = np.flatnonzero((old[0] >= _MIN_ANSWERS) & (new[0] >= _MIN_ANSWERS))
     n_tested, crowd, found = len(enough), np.ones(old.shape[1], np.bool_), []
