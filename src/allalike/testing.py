@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 __all__ = ["check_domain", "check_method"]
 
 
-# Crowds for laws: whole, sparse, of one worker, of equals.
+# Crowds for laws: complete, sparse, and of equal workers.
 
 Row = tuple[Any, Any, Any]
 
 
 def as_rows(answers: Sequence[Row]) -> list[Row]:
-    """Return answers as a list of rows, of which laws need some: three workers who answered three common tasks.
+    """Return answers as a list of rows, after a check for three workers and three tasks.
 
     >>> as_rows([("ada", 1, "x")])
     Traceback (most recent call last):
-    ValueError: Laws need answers of three workers to three tasks or more. Give more answers.
+    ValueError: Laws need answers by three workers to three tasks or more. Add answers.
     """
     rows = [(worker, task, label) for worker, task, label in answers]
     if min(len({worker for worker, _, _ in rows}), len({task for _, task, _ in rows})) < 3:
-        raise ValueError("Laws need answers of three workers to three tasks or more. Give more answers.")
+        raise ValueError("Laws need answers by three workers to three tasks or more. Add answers.")
     return rows
 
 
 def sparse(rows: list[Row], seed: int) -> list[Row]:
-    """Keep one to three answers to each task: crowds in which little is known of anybody."""
+    """Keep one to three answers per task, which are few per worker."""
     rng = np.random.default_rng(seed)
     kept: list[Row] = []
     for task in dict.fromkeys(task for _, task, _ in rows):
@@ -64,7 +64,7 @@ def shuffled(rows: list[Row], seed: int) -> list[Row]:
 
 
 def solve(rows: list[Row], domain: Domain, method: str | Method, engine: Engine | None = None) -> Result:
-    """Discover, with the first answer to each task as known truth, so that an oracle can work too."""
+    """Run a method, with the first answer to each task as gold, which oracles need."""
     gold = {task: label for _, task, label in sorted(rows, key=lambda row: str(row[:2]), reverse=True)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -72,7 +72,7 @@ def solve(rows: list[Row], domain: Domain, method: str | Method, engine: Engine 
 
 
 def same_results(law: str, left: Result, right: Result) -> None:
-    """Refuse results that differ by more than rounding."""
+    """Raise an AssertionError if results differ by more than rounding."""
     for column in ("disparity", "fault", "weight"):
         one, other = (getattr(result.weighing, column) for result in (left, right))
         if not np.allclose(one, other, rtol=1e-7, atol=1e-10, equal_nan=True):
@@ -86,12 +86,12 @@ def same_results(law: str, left: Result, right: Result) -> None:
     if (differs & ~close).any():
         task = int(np.argmax(differs & ~close))
         raise AssertionError(
-            f"{law}, but the truth of task {left.truth['task'][task]!r} is {left.truth['label'][task]!r} and"
+            f"{law}, but the label of task {left.truth['task'][task]!r} is {left.truth['label'][task]!r} and"
             f" {right.truth['label'][task]!r}."
         )
 
 
-# Laws of methods: what any method promises, on any kind of label that it serves.
+# Laws of methods: properties of every method on every label type that it accepts.
 
 _ANSWERS_PER_BLOCK = 7  # so that even small crowds have several blocks
 
@@ -109,9 +109,9 @@ def check_method(
     """
     served = [(domain, as_rows(rows)) for domain, rows in crowds or _crowds() if method.serves(domain)]
     if not served:
-        raise UnsupportedError(f"{method.name} serves none of these labels: it needs {method.needs}.")
+        raise UnsupportedError(f"{method.name} accepts none of these labels. It needs {method.needs}.")
     if pickle.loads(pickle.dumps(method)) != method:  # nosec B301 # pickled right here
-        raise AssertionError("A method can be pickled and is equal to itself: this does not hold.")
+        raise AssertionError("A method can be pickled and is equal to itself. This does not hold.")
     for domain, rows in served:
         for crowd in (rows, sparse(rows, seed=3)):
             _check_crowd(method, domain, crowd, engines or [Disk(partitions=3)])
@@ -119,7 +119,7 @@ def check_method(
 
 
 def _crowds() -> list[tuple[Domain, list[Row]]]:
-    """Draw crowds of workers from good to bad."""
+    """Simulate crowds of workers, from good to bad."""
     rng = np.random.default_rng(5)
     crowds: list[tuple[Domain, list[Row]]] = []
     for k in (2, 3):
@@ -135,12 +135,12 @@ def _rows(table: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[Row]
 
 
 def _check_crowd(method: Method, domain: Domain, rows: list[Row], engines: Sequence[Engine]) -> None:
-    """Weights are shares, and neither the order of rows nor the engine matters."""
+    """Check that weights sum to 1, and that the order of rows and the engine change nothing."""
     first = solve(rows, domain, method)
     _check_weights(first)
     same_results("The order of rows does not matter", first, solve(shuffled(rows, seed=4), domain, method))
     for engine in (Memory(block_answers=_ANSWERS_PER_BLOCK), *engines):
-        law = f"The {engine.name} engine finds what is found in memory"
+        law = f"The {engine.name} engine and memory give equal results"
         same_results(law, first, solve(rows, domain, method, engine))
 
 
@@ -151,17 +151,17 @@ def _check_weights(result: Result) -> None:
 
 
 def _check_equals(method: Method, domain: Domain, rows: list[Row]) -> None:
-    """Workers who say the same everywhere count the same, and are believed."""
+    """Check that workers with equal answers have equal weights, and that the label is theirs."""
     first = {task: label for _, task, label in reversed(rows)}
     result = solve([(worker, task, label) for worker in range(4) for task, label in first.items()], domain, method)
     weight = result.workers["weight"].to_numpy()
     if not np.allclose(weight, 0.25):
-        raise AssertionError(f"Workers who say the same count the same, but they weigh {weight.tolist()}.")
+        raise AssertionError(f"Workers with equal answers have equal weights, but these are {weight.tolist()}.")
     if result.truth["changed"].any():
-        raise AssertionError("Where all say the same, that is the truth: this does not hold.")
+        raise AssertionError("A unanimous answer is the label. This does not hold.")
 
 
-# Laws of domains: what any kind of label promises to methods and engines.
+# Laws of label types: properties that methods and engines rely on.
 
 _MAX_COMPARED_LABELS = 50
 
@@ -183,7 +183,7 @@ def check_domain(domain: Domain, answers: Sequence[Row], *, engines: Sequence[En
         first = solve(crowd, domain, "iP-TD")
         same_results("The order of rows does not matter", first, solve(shuffled(crowd, seed=2), domain, "iP-TD"))
         for engine in (Memory(block_answers=_ANSWERS_PER_BLOCK), *(engines or [Disk(partitions=3)])):
-            law = f"The {engine.name} engine finds what is found in memory"
+            law = f"The {engine.name} engine and memory give equal results"
             same_results(law, first, solve(crowd, domain, "iP-TD", engine))
 
 
@@ -199,7 +199,7 @@ def _labels(labels: list[Any]) -> Column:
 
 
 def _check_codes(domain: Domain, answers: Answers, rows: list[Row]) -> None:
-    """Labels survive encoding and decoding, and everything can be sent elsewhere."""
+    """Check that labels survive encoding and decoding, and that all parts can be pickled."""
     encoding = answers.encoding
     again = encoding.encode(_labels(encoding.decode(answers.label).tolist()))
     fitted = encoding.fit_tasks(again, np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts)), answers.tasks)
@@ -209,11 +209,11 @@ def _check_codes(domain: Domain, answers: Answers, rows: list[Row]) -> None:
         again = pickle.loads(pickle.dumps(thing))  # nosec B301 # pickled right here
         _require(again is not None, "A domain, its encoding and its kernels can be pickled")
     _require(encoding.describe()["name"] == domain.name, "An encoding describes its domain by name")
-    _require(replace(domain) is not domain, "A domain is made of its options")
+    _require(replace(domain) is not domain, "A domain can be copied with its options")
 
 
 def _check_distance(answers: Answers) -> None:
-    """A distance is 0 to oneself, symmetric, and never negative; NaN means that it is unknown."""
+    """Check that distances are 0 to oneself, symmetric, and never negative; NaN means unknown."""
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))[:_MAX_COMPARED_LABELS]
     left, right = (answers.label[side] for side in np.nonzero(task[:, None] == task))
     between = answers.encoding.kernels.distance_between
@@ -224,7 +224,7 @@ def _check_distance(answers: Answers) -> None:
 
 
 def _check_sums(answers: Answers) -> None:
-    """The sums of a block are what plain loops over its answers say."""
+    """Compare the sums of a block with plain loops over its answers."""
     encoding, weights = answers.encoding, np.random.default_rng(0).uniform(0.1, 1.0, len(answers.workers))
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
     [block] = (encoding.prepare(block) for block in answers.blocks(answers.n_answers))
@@ -269,23 +269,23 @@ def _by_worker(block: Block, sums: dict[str, Floats], n_workers: int) -> dict[st
 
 
 def _check_parts(domain: Domain, answers: Answers, rows: list[Row]) -> None:
-    """What is learned from parts, in any order, is what is learned from all labels."""
+    """Check that encodings learned from parts, in any order, equal the encoding learned from all labels."""
     parts = [domain.learn(_labels([label for _, _, label in rows[start::3]])) for start in range(3)]
     label = _labels([label for _, _, label in rows])
     for first, *others in (parts, parts[::-1]):
         merged = first.merge(others)
         _require(
-            merged.describe() == answers.encoding.describe(), "Encodings of parts are merged into that of all labels"
+            merged.describe() == answers.encoding.describe(), "Encodings of parts merge into the encoding of all labels"
         )
         _require(merged.vocabulary == answers.encoding.vocabulary, "The order of parts does not matter")
         distance = answers.encoding.kernels.distance_between
         codes = merged.encode(label), answers.encoding.encode(label)
         if not hasattr(answers.encoding, "matrices"):
-            _require(bool((np.nan_to_num(distance(*codes)) <= 1e-12).all()), "Codes of all parts mean the same")
+            _require(bool((np.nan_to_num(distance(*codes)) <= 1e-12).all()), "Codes have the same meaning in all parts")
 
 
 def _check_unanimity(domain: Domain, rows: list[Row]) -> None:
-    """Where all say the same, that is the truth, whatever the weights."""
+    """Check that a unanimous answer is the label for any weights."""
     first = {task: label for _, task, label in reversed(rows)}
     answers = _read([(worker, task, label) for worker in range(4) for task, label in first.items()], domain)
     kernels, weights = answers.encoding.kernels, np.array([0.1, 0.2, 0.3, 0.4])
@@ -294,10 +294,10 @@ def _check_unanimity(domain: Domain, rows: list[Row]) -> None:
             found = kernels.aggregate(block, scale * weights[block.workers], np.zeros(block.n_workers), ties=Ties())
             told = kernels.restore_answers(block, block.starts)
             distance = np.nan_to_num(kernels.distance_between(found["label"], told))
-            _require(bool((distance <= 1e-9).all()), "Where all say the same, that is the truth")
-            _require(not found["tied"].any(), "Where all say the same, nothing is drawn")
+            _require(bool((distance <= 1e-9).all()), "A unanimous answer is the label")
+            _require(not found["tied"].any(), "A unanimous answer is not a tie")
 
 
 def _require(holds: bool, law: str) -> None:
     if not holds:
-        raise AssertionError(f"{law}: this does not hold.")
+        raise AssertionError(f"{law}. This does not hold.")

@@ -54,7 +54,7 @@ def _as_floats(values: Any, name: str) -> Floats:
 
 
 def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
-    """Return a number as a float and a list as an array, if all of it is in the range."""
+    """Return a number as a float and a list as an array, after a check of their range."""
     array = _as_floats(values, name)
     for value in (array.min().item(), array.max().item()):
         if not least <= value <= most:
@@ -65,14 +65,14 @@ def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) ->
 
 
 def _as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
-    """Return one number, if it is in the range."""
+    """Return one number, after a check of its range."""
     if _as_floats(value, name).ndim:
         raise OptionError(f"{name} is {value!r}. It must be one number.")
     return _as_numbers(value, name, least=least, most=most)
 
 
 def _as_row(values: npt.ArrayLike, name: str) -> Floats:
-    """Return some numbers that are not negative as an array with one dimension."""
+    """Return nonnegative numbers as an array with one dimension."""
     row: Floats = np.atleast_1d(_as_numbers(_as_floats(values, name), name))
     if row.ndim > 1:
         raise OptionError(f"{name} has {row.ndim} dimensions. Give a plain list of numbers.")
@@ -90,7 +90,7 @@ def _plain(values: Any) -> Any:
 def cosine_to_squared(cosine: N) -> N:
     """Return 2 (1 - cos), the squared distance of two vectors of length one.
 
-    So workers ordered by their average cosine with the others are ordered by disparity, the other way round.
+    Workers in descending order of their mean cosine with the others are in ascending order of disparity.
 
     >>> cosine_to_squared(0.5)
     1.0
@@ -158,11 +158,11 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
     Parameters
     ----------
     fault
-        A worker's fault, the mean squared bias plus the variance; or an array of faults.
+        A worker's fault (mean squared bias plus variance), or an array of faults.
     mean_fault
         The mean fault of the others.
     bias
-        The worker's bias: one number, or one for each task. For an array of faults, a row for each.
+        The worker's bias: one number, or one per task. For an array of faults, one row per fault.
     mean_bias
         The mean bias of the others, in the same form.
 
@@ -180,8 +180,8 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
 def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2) -> N:
     """Return mu + (1 - c mu) f_i with c = k / (k-1), the expected disparity under one-coin noise.
 
-    It grows with the fault if and only if mu < (k-1) / k, that is, if the others on average do better than guess;
-    otherwise the best workers are the farthest from the others.
+    It grows with the fault if and only if mu < (k-1) / k, so if the others are better than random guessing on average.
+    Otherwise the best workers are the farthest from the others.
 
     >>> expected_disparity_one_coin(0.25, 0.5)
     0.5
@@ -212,14 +212,14 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     """Return the probability that Mallows noise swaps each pair of items: (1, 2), (1, 3), ..., (2, 3), ...
 
     Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
-    h(x) = x / (1 - phi^x) (Mallows 1957); here it is written without a difference, and holds for phi = 1 as well.
-    A ranking is an answer of 0 or 1 for each pair, and the chance to swap it is the bias; so these numbers are the
+    h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference and therefore includes phi = 1.
+    A ranking is an answer of 0 or 1 for each pair, and the probability of a swap is its bias. These numbers are the
     ``bias`` of `expected_disparity` with Kendall's tau, and their mean is the fault.
 
     Parameters
     ----------
     phi
-        The dispersion: 0 always gives the true ranking, 1 any ranking.
+        Dispersion: 0 for the true ranking only, 1 for uniformly random rankings.
     items
         Number of items.
 
@@ -240,18 +240,18 @@ def mallows_swaps(phi: float, items: int) -> Floats:
 
 
 def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> tuple[N, N]:
-    """Return f_i + mu -+ 2 sqrt(f_i) |b_T|, between which the expected disparity lies for squared distances.
+    """Return f_i + mu -+ 2 sqrt(f_i) |b_T|, bounds of the expected disparity for squared distances.
 
-    The size of the mean bias |b_T| is at most sqrt(mu), which is used where it is not given; then a worker with
-    f_i = g mu lies between (1 - sqrt(g))^2 mu and (1 + sqrt(g))^2 mu. Both bounds are reached, by workers who always
-    give the same wrong answer.
+    The size of the mean bias |b_T| is at most sqrt(mu), which is the default. Then the disparity of a worker with
+    f_i = g mu is between (1 - sqrt(g))^2 mu and (1 + sqrt(g))^2 mu. Workers who always give the same wrong answer
+    reach both bounds.
 
     Parameters
     ----------
     fault, mean_fault
-        A worker's fault, or an array of faults; and the mean fault of the others.
+        The worker's fault (or an array of faults), and the mean fault of the others.
     mean_bias
-        The mean bias of the others, or its size; by default nothing is known about it.
+        The mean bias of the others, or its size (default: unknown).
 
     >>> disparity_bounds(4.0, 1.0)
     (1.0, 9.0)
@@ -265,10 +265,10 @@ def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | 
 
 
 def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
-    """Return E_t max(f_i, f_t) and f_i + mu, between which the expected disparity lies for metrics.
+    """Return E_t max(f_i, f_t) and f_i + mu, bounds of the expected disparity for metrics.
 
-    The upper bound is the triangle inequality and always holds. The lower one needs a distance that is a norm and
-    errors that are as likely as their opposites; it fails, for one, on labels that are usually wrong.
+    The upper bound is the triangle inequality and always holds. The lower bound needs a distance that is a norm, and
+    errors that are symmetric around 0. It fails, for example, on labels that are usually wrong.
 
     Parameters
     ----------
@@ -287,10 +287,10 @@ def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
 
 
 def metric_fault_bounds(disparity: N) -> tuple[N, N]:
-    """Return pi_i / 2 and pi_i, between which the fault of a worker lies who is no better than the mean.
+    """Return pi_i / 2 and pi_i, bounds of the fault of a worker who is not better than the mean.
 
-    It holds where both bounds of `metric_disparity_bounds` do. Workers better than the mean are at most pi_i from the
-    truth as well, but may be closer than half of that.
+    They hold where both bounds of `metric_disparity_bounds` hold. For workers who are better than the mean, only the
+    upper bound holds.
 
     >>> metric_fault_bounds(3.0)
     (1.5, 3.0)
@@ -305,9 +305,9 @@ def metric_fault_bounds(disparity: N) -> tuple[N, N]:
 def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> bool:
     """Return whether every crowd orders workers with these faults correctly: sqrt(bad) > sqrt(good) + 2 |b_T|.
 
-    The size of the mean bias |b_T| is at most sqrt(mu), which is used where it is not given. So a fault above 9 mu is
-    told from one below mu. If the condition fails, there is a crowd with this mean fault, and this mean bias, that
-    does not put the bad worker behind the good one. Without mean bias any two faults are told apart.
+    The size of the mean bias |b_T| is at most sqrt(mu), which is the default: faults above 9 mu are separated from
+    faults below mu. If the condition fails, some crowd with this mean fault and mean bias does not rank the bad worker
+    behind the good one. Without mean bias any two faults are separated.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.Arra
     mean_fault
         The mean fault of the others.
     mean_bias
-        The mean bias of the others, or its size; by default nothing is known about it.
+        The mean bias of the others, or its size (default: unknown).
 
     >>> separates(0.99, 9.01, 1.0), separates(1.0, 9.0, 1.0)
     (True, False)
@@ -338,18 +338,18 @@ def hammer_spammer_gap(
 ) -> float:
     """Return the expected disparity of spammers minus the expected disparity of hammers.
 
-    With alpha the share of spammers, and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2:
-    spammers stand out if they are noisier, and, while they are fewer than half, if they lean another way. It is exact
-    where everyone's others are spammers with probability alpha, and `hammer_spammer_conditions` follow from it.
+    With alpha the share of spammers, and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2.
+    Spammers stand out if their variance is larger or, while they are a minority, if their bias differs. The formula is
+    exact if each other worker is a spammer with probability alpha. `hammer_spammer_conditions` follow from it.
 
     Parameters
     ----------
     share
         The share of spammers.
     hammer_fault, spammer_fault
-        The fault of the good workers, and that of the bad ones, which is not smaller.
+        Faults of good and of bad workers; the second must not be smaller.
     hammer_bias, spammer_bias
-        The bias of each: one number, or one for each task.
+        Bias of each group: one number, or one per task.
 
     >>> round(hammer_spammer_gap(0.7, hammer_fault=1, spammer_fault=1.1, hammer_bias=-1, spammer_bias=1), 9)
     -1.5
@@ -369,21 +369,21 @@ def hammer_spammer_conditions(
     hammer_bias: npt.ArrayLike = 0.0,
     spammer_bias: npt.ArrayLike = 0.0,
 ) -> tuple[str, ...]:
-    """Return the conditions that hold; each implies larger disparities of spammers for all directions of the biases.
+    """Return the conditions that hold, each of which implies larger disparities of spammers for any bias directions.
 
     (a) b_H = 0 and 2 alpha |b_P|^2 < f_P - f_H, which is also necessary where b_H = 0; (b) f_H = 0 < f_P and
     alpha < 1/2; (c) alpha <= 1/2 and f_P - f_H > |b_P|^2 - |b_H|^2; (d) alpha <= 1/2, |b_P| <= |b_H| and f_P > f_H.
-    In print (c) and (d) lack alpha <= 1/2, and are false without it, also for biases at right angles. If none holds,
-    `hammer_spammer_gap` can tell, which needs the directions.
+    The printed (c) and (d) lack alpha <= 1/2, and are false without it, even for orthogonal biases. If no condition
+    holds, use `hammer_spammer_gap`, which needs the directions.
 
     Parameters
     ----------
     share
         The share of spammers, alpha.
     hammer_fault, spammer_fault
-        The fault of the good workers, and that of the bad ones, which is not smaller.
+        Faults of good and of bad workers; the second must not be smaller.
     hammer_bias, spammer_bias
-        The bias of each, or its size.
+        Bias of each group, or its size.
 
     >>> hammer_spammer_conditions(0.3, hammer_fault=0, spammer_fault=1, spammer_bias=1)
     ('a', 'b')
@@ -412,7 +412,7 @@ def _crowd(share: float, hammer: float, spammer: float) -> tuple[float, float, f
 # M_t stands for the largest t-th absolute moment of an error (answer less truth, bias included) of any worker on any
 # task. Workers, and the errors of one worker on different tasks, are independent.
 
-_ROUNDING_SHARE = 1e-12  # relative: a bound that is a whole number is not to lose one to rounding
+_ROUNDING_SHARE = 1e-12  # relative: rounding must not lower a bound that is an integer
 
 
 def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
@@ -429,13 +429,13 @@ def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
 def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, int]:
     """Return numbers of workers and tasks for which a disparity is within eps of its mean with probability 1 - delta.
 
-    These are the least whole numbers with (Meir et al. 2023)
+    These are the smallest integers with (Meir et al. 2023)
 
         n > 24 (4 M2^2 + 4 M2 + 2 M4) / (delta eps^2) + 1,
         m > max(12 (M4 + 4 M1 M3 + 4 M1^2 M2) / (delta eps^2), 3 M4 / delta).
 
-    They are safe, and at least six times larger than `deviation_chance` asks for. They change with the unit of
-    measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
+    They are sufficient, and at least six times the numbers that follow from `deviation_chance`. They depend on the unit
+    of measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
 
     Parameters
     ----------
@@ -461,9 +461,9 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
 def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLike) -> float:
     """Return an upper bound of the probability that a disparity differs by more than eps from its mean.
 
-    The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is for the other workers
-    and W = M4 + 4 M1 M3 + 4 M1^2 M2 for the worker's own errors; Chebyshev's inequality does the rest. It is ours, and
-    does not depend on the unit of measurement.
+    The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is due to the other
+    workers and W = M4 + 4 M1 M3 + 4 M1^2 M2 to the worker's own errors. The bound follows by Chebyshev's inequality. It
+    is not from the paper, and does not depend on the unit of measurement.
 
     Parameters
     ----------
@@ -502,25 +502,25 @@ def _above(bound: float) -> int:
 
 # Biases: mean errors on each task, with their sign.
 
-_BIASES_ROUNDING_SHARE = 1e-9  # by how much, relatively, a computed bias may exceed what its fault allows
+_BIASES_ROUNDING_SHARE = 1e-9  # relative tolerance of a computed bias against its fault
 
 
 def _as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
-    """Return biases with the tasks along the last axis, if the faults leave room for them.
+    """Return biases with tasks along the last axis, after a check against the faults.
 
-    One number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it cannot
-    be less than the first.
+    One number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it is at
+    least the mean square.
 
     >>> _as_bias([1, -1], 1.0, "bias")
     array([ 1., -1.])
     >>> _as_bias(2, 1.0, "bias")
     Traceback (most recent call last):
-    allalike.errors.OptionError: bias has the mean square 4, but the fault is 1. A fault is no less than that.
+    allalike.errors.OptionError: bias has the mean square 4, but the fault is 1. A fault is at least the mean square.
     """
     bias = _as_floats(values, name)
     if bias.ndim and bias.shape[:-1] != np.shape(fault):
         raise OptionError(
-            f"{name} has the shape {bias.shape}. Give one number, or one for each task, in a row for each fault."
+            f"{name} has the shape {bias.shape}. Give one number, or one number per task, with one row per fault."
         )
     bias = np.atleast_1d(bias)
     square, limit = (np.ravel(a) for a in np.broadcast_arrays(_inner(bias, bias), fault))
@@ -528,7 +528,7 @@ def _as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
     if over.any():
         found, allowed = square[over][0], limit[over][0]
         raise OptionError(
-            f"{name} has the mean square {found:g}, but the fault is {allowed:g}. A fault is no less than that."
+            f"{name} has the mean square {found:g}, but the fault is {allowed:g}. A fault is at least the mean square."
         )
     return bias
 
@@ -543,7 +543,7 @@ def _inner(own: Floats, theirs: Floats) -> Floats:
     """Return <x, y>, the mean product over tasks."""
     tasks = {own.shape[-1], theirs.shape[-1]} - {1}
     if len(tasks) > 1:
-        raise OptionError(f"The biases are on {own.shape[-1]} and on {theirs.shape[-1]} tasks. Give as many for both.")
+        raise OptionError(f"The biases are on {own.shape[-1]} and on {theirs.shape[-1]} tasks. Give equal numbers.")
     product: Floats = (own * theirs).mean(axis=-1)
     return product
 
@@ -552,9 +552,9 @@ def _inner(own: Floats, theirs: Floats) -> Floats:
 
 
 def inverse_bounds(delta: float) -> tuple[float, float]:
-    """Return 1 - delta and 1 + 2 delta, between which f / f-hat lies if f-hat is within (1 -+ delta) f.
+    """Return 1 - delta and 1 + 2 delta, bounds of f / f-hat if f-hat is within (1 -+ delta) f.
 
-    It needs delta <= 1/2 (in print 1): for more, 1 / (1 - delta) is greater than 1 + 2 delta.
+    They need delta <= 1/2 (1 in the paper), because 1 / (1 - delta) exceeds 1 + 2 delta for larger delta.
 
     >>> inverse_bounds(0.25)
     (0.75, 1.5)
@@ -564,19 +564,19 @@ def inverse_bounds(delta: float) -> tuple[float, float]:
 
 
 def aitken_error_bound(error: float, delta: float, largest: float) -> float:
-    """Return error + 50 delta s^2, which bounds the mean squared error of the weighted mean with estimated faults.
+    """Return error + 50 delta s^2, a bound of the mean squared error of the weighted mean with estimated faults.
 
-    It needs delta <= 1/2, and a truth that is no larger in size than the largest answer. It is very loose:
-    `weight_shift` gives a bound that needs neither.
+    It needs delta <= 1/2, and a truth that is not larger in absolute value than the largest answer. It is very loose.
+    The bound from `weight_shift` needs neither.
 
     Parameters
     ----------
     error
         The mean squared error of the weighted mean with the true faults.
     delta
-        By which share the estimated faults may be off.
+        Maximum relative error of the estimated faults.
     largest
-        The largest size of an answer, s.
+        Largest absolute value of an answer, s.
 
     >>> aitken_error_bound(1.0, 0.01, 2.0)
     3.0
@@ -586,11 +586,11 @@ def aitken_error_bound(error: float, delta: float, largest: float) -> float:
 
 
 def weight_shift(delta: float) -> float:
-    """Return the largest share of the weight that can be with other workers if faults are off by a share delta.
+    """Return the largest share of weight that moves between workers if faults have a relative error of delta.
 
-    It is (1 - sqrt(1 - delta^2)) / delta, about delta / 2, and is reached. The weighted mean moves by no more than
-    this share of the range of the answers: if the range is at most R on every task, the root mean squared error
-    grows by no more than R times this share. It is ours.
+    It is (1 - sqrt(1 - delta^2)) / delta, about delta / 2, and is attained. The weighted mean moves by at most this
+    share of the range of the answers. If the range is at most R on every task, the root mean squared error grows by at
+    most R times this share. The bound is not from the paper.
 
     >>> weight_shift(0.6)
     0.333...

@@ -47,18 +47,17 @@ if TYPE_CHECKING:
 
 
 def load(folder: str | os.PathLike[str], *, engine: str | Engine | None = None) -> Result:
-    r"""Load a saved result: the same labels, workers and summary, and everything that a result offers.
+    r"""Load a saved result with its labels, workers and summary.
 
-    The answers are taken from the folder, and the method is fitted again. So it works on another machine, and on
-    another engine, where numbers may differ in the last digits. Results that were saved without their answers are
-    refused.
+    The answers are read from the folder, and the method is fitted again. Another machine or engine may change the last
+    digits of numbers. Results that were saved without their answers are refused.
 
     Parameters
     ----------
     folder
         Folder written by `Result.save` or ``allalike discover``.
     engine
-        Engine, as in `discover`; it may differ from the first one.
+        Engine, as in `discover`; it may differ from the engine of the first run.
 
     >>> import allalike, tempfile
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])
@@ -78,8 +77,8 @@ def _load(saved: SavedCall, engine: str | Engine | None) -> Result:
     counts = int(run.answer_counts.sum()), len(run.workers), run.n_tasks
     if counts != kept.answers:
         raise InputError(
-            f"The answers in {saved.folder} are not those that were saved: there are {counts[0]:,} of {counts[1]:,}"
-            f" workers to {counts[2]:,} tasks. Run 'allalike discover' again."
+            f"The answers in {saved.folder} are not those that were saved: {counts[0]:,} by {counts[1]:,} workers"
+            f" to {counts[2]:,} tasks. Run 'allalike discover' again."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were emitted by the first run
@@ -90,7 +89,7 @@ def _load(saved: SavedCall, engine: str | Engine | None) -> Result:
 
 
 def extend(result: Result[Any], more: Any, gold: Any, *, stacklevel: int = 3) -> Result[Any]:
-    """Return the result for its answers and more, as `Result.update` has it."""
+    """Return the result for its answers and further answers, for `Result.update`."""
     if result.call is None:
         raise UnsupportedError("This result cannot be updated. Run allalike.discover on all answers.")
     call, _ = _add(result.call, more, gold)
@@ -106,11 +105,11 @@ def _refit(call: Call, gold: Any, stacklevel: int) -> Result:
 
 
 def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
-    """Read more answers and gold labels as the first ones, and add them; return also the new answers."""
+    """Read answers and gold labels with the options of the first ones, add them, and return also the new answers."""
     run, known = call.run, call.gold
     if run.n_gold and known is None:
         raise UnsupportedError(
-            "It is not known where the known truths of these answers came from. Give them with gold= instead."
+            "The source of the gold labels of these answers is unknown. Pass all gold labels with gold=."
         )
     if (fresh := _open_more_gold(call, more, gold)) is not None:
         fresh.encode(run.encoding)  # so that errors name the rows of this gold
@@ -126,13 +125,13 @@ def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
 
 
 def _open_more_gold(call: Call, more: Any, gold: Any) -> Gold | None:
-    """Return further gold labels; if those that a tool marks are gold, also those that it marks among more answers."""
+    """Return further gold labels, also those that a tool marks among the new answers if its marks are gold."""
     if gold is not None and not is_within(gold):
         return open_gold(gold, label_map=call.read.label_map, gold_map=call.gold_map).split(call.run.domain)
     if gold is None and not call.read.golden:
         return None
     named = more if isinstance(more, Answers | Scan) else replace(call.read, source=more, domain=call.run.domain)
-    with suppress(*([GoldError] if gold is None else [])):  # for not all files mark some
+    with suppress(*([GoldError] if gold is None else [])):  # not every file has marks
         return open_gold_within(named, gold or EXPORT, call.gold_map)[1]
     return None
 
@@ -142,19 +141,19 @@ def update(
 ) -> Result:
     """Add answers to a saved result, save the new result in its place, and describe what changed.
 
-    The new result is that of all answers at once. It is saved as the old one was: tables of the same format, with a
-    report if there was one, and ``changes.csv``. The old result stays until the new one is complete.
+    The new result equals a run on all answers. It is saved in the same form as the old result (format of tables,
+    report), with ``changes.csv``. The old result stays until the new one is complete.
 
     Parameters
     ----------
     folder
         Folder of a result with its answers, written by `Result.save` or ``allalike discover``.
     answers
-        New answers, in any form that `discover` takes; they are read as the first ones were.
+        New answers, in any form that `discover` accepts; they are read with the options of the first run.
     gold
         Further gold labels.
     engine
-        Engine; it may differ from the first one.
+        Engine; it may differ from the engine of the first run.
 
     >>> import allalike, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -170,11 +169,13 @@ def update(
     result_output(place).check([])  # before hours of work
     saved = read_call(place)
     if (how := saved.kept.saved) is None:
-        raise UnsupportedError(f"The result in {place} is that of a panel. Run 'allalike jury' on all verdicts.")
+        raise UnsupportedError(
+            f"The folder {place} contains the result of a panel. Run 'allalike jury' on all verdicts."
+        )
     tools = {saved.read.tool, saved.kept.notes.get("guessed", {}).get("tool")}
     if how.to and tools - {None, PLAIN}:
         raise UnsupportedError(
-            f"The result in {place} was written for {', '.join(how.to)}, too, which takes the exports of all"
+            f"The result in {place} was also written for {', '.join(how.to)}, which needs the exports of all"
             " answers. Run 'allalike discover' on them with --to."
         )
     before = _load(saved, engine)
@@ -188,27 +189,26 @@ def update(
     return result
 
 
-# Since: what changed when answers were added to a result: truths that turned, workers, and who copies.
+# Changes after answers were added to a result: changed labels, changed workers, and new copies.
 #
-# **Truths.** One turned if its task has another label now. Of numbers, which move a little each time, one turned if the
-# old one is outside of the limits of 95 % of the new one, where these are known. Of other labels that are put together
-# from parts of the answers, such as masks, nothing is said.
+# **Labels.** A label changed if its task has another label now. A number changed if the old one is outside the 95 %
+# confidence interval of the new one, if there is one. Labels that are composed of parts of the answers, such as masks,
+# are not compared.
 #
 # **Workers** are compared with their earlier answers. A worker's excess error is the mean distance of the worker's
 # answers to the current labels, minus the mean distance of the other workers' answers. Harder tasks therefore do not
 # change it. Only tasks with at least three answers count, because the worker's own answer influences the label. The old
 # and new excess are compared by a t-test with a common variance, shrunk by two answers of the crowd. Workers with fewer
-# than ten old or new answers are excluded. p-values are corrected by Holm's method (1979), and the level is 0.01: one
-# update in a hundred reports a false change. Changed workers are excluded, and the others are tested again.
+# than ten old or new answers are excluded. With Holm's correction (1979) at 0.01, 1 % of updates report a false change.
 #
 # **Copies** are new if two members of a group were not in the same group before.
 
 
-_MIN_VOICES = 3  # answers of a task whose truth tells about workers
+_MIN_VOICES = 3  # answers per task, for a label independent enough of the worker
 _SIGNIFICANT = 0.01
 _MIN_ANSWERS = 10  # of a worker, old and new
-_PRIOR_ANSWERS = 2  # of the crowd, beside those of a worker who hardly ever varies
-_MAX_NAMED = 20  # of each kind, in a summary
+_PRIOR_ANSWERS = 2  # of the crowd, which shrink the variance of a worker
+_MAX_NAMED = 20  # per kind, in a summary
 _COLUMNS: Change = {
     **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
     **dict.fromkeys(("answers_before", "answers_now", "ci_low", "ci_high", "p_value"), np.nan),
@@ -216,7 +216,7 @@ _COLUMNS: Change = {
 
 
 def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[str, Any], dict[str, Values | Array]]:
-    """Return what changed by adding answers to tasks with some hashes: for the summary, and as a table."""
+    """Return the changes after answers were added to the tasks with these hashes, for the summary and as a table."""
     turned, n_known = _compare_labels(before, result)
     workers, n_tested = _compare_workers(result, before.run, added)
     known = [set(map(str, group)) for group in _list_copies(before)]
@@ -228,7 +228,7 @@ def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[st
         else set()
         for each in (before, result)
     ]
-    told = {
+    facts = {
         "answers": int(result.run.answer_counts.sum()) - int(before.run.answer_counts.sum()),
         "set_aside": counts[1] - counts[0],
         "labels": sorted(labels[1] - labels[0])[:_MAX_NAMED],
@@ -242,7 +242,7 @@ def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[st
     rows = [{"what": "truth", **each} for each in turned or []] + workers
     rows += [{"what": "copies", "worker": "; ".join(map(str, group))} for group in copies]
     columns = {name: [row.get(name, empty) for row in rows] for name, empty in _COLUMNS.items()}
-    return told, {
+    return facts, {
         name: text_column(list(map(str, column))) if _COLUMNS[name] == "" else np.array(column, np.float64)
         for name, column in columns.items()
     }
@@ -255,7 +255,7 @@ def _list_copies(result: Result) -> list[list[Any]]:
 
 
 def _compare_labels(before: Result, result: Result) -> tuple[list[Change] | None, int]:
-    """Return the labels that changed, if that is defined, and of how many."""
+    """Return the changed labels (None if they cannot be compared), and the number of labels compared."""
     encoding, changed, n_known = result.run.encoding, [], 0
     pieces = [(piece.tasks.hashes(), piece.found["label"]) for piece in before.found.pieces()]
     old, codes = (np.concatenate(part) for part in zip(*pieces, strict=True))
@@ -282,7 +282,7 @@ def _compare_labels(before: Result, result: Result) -> tuple[list[Change] | None
 
 
 def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[Change], int]:
-    """Return the workers who changed, and how many were tested; new answers are to tasks with the hashes ``added``."""
+    """Return the changed workers and the number tested; the tasks of new answers have the hashes ``added``."""
     run, arguments = result.run, result.weighing.arguments
     if run.encoding.offsets is not None:
         return [], 0
@@ -303,7 +303,7 @@ def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[C
 def _sum_block(
     block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, kernels: Kernels
 ) -> dict[str, Floats]:
-    """Add up each worker's distances to the truths of a block, and their squares."""
+    """Sum each worker's distances to the labels of a block, and their squares."""
     label = own(block, weights, faults, *more)["label"]
     given = kernels.restore_answers(block, np.arange(len(block.label)))
     distance = kernels.distance_between(given, block.to_answers(label))
@@ -312,7 +312,7 @@ def _sum_block(
 
 
 def _sum_answers(block: Block, label: Array, worker: Array, now: Block, truths: Array, kernels: Kernels) -> Floats:
-    """Count each worker's answers in a block, and add up their distances to the truths of now, and the squares."""
+    """Count each worker's answers in a block, and sum their distances to the current labels, and the squares."""
     order = np.argsort(now.task_hash)
     task = order[np.searchsorted(now.task_hash[order], block.task_hash)]
     place = block.to_answers(task)
