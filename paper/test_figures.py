@@ -229,7 +229,7 @@ def test_data_that_are_not_here_are_left_out(nowhere: Path) -> None:
 
 
 def test_a_figure_without_any_data_is_refused(nowhere: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="figure-rules shows DOTS3, .*'allalike datasets fetch"):
+    with pytest.raises(DataError, match="figure-rules shows DOTS3, .*allalike datasets fetch"):
         save(FIGURES["figure-rules"], Results({}), tmp_path / "figures")
     assert not (tmp_path / "figures").exists()
 

@@ -263,7 +263,7 @@ def test_gold_without_a_known_origin_cannot_be_carried_on() -> None:
     result = discover(answers)
     assert result.update([("eve", 1, "y")], gold={2: "y"}).summary["gold"]["without_answers"] == 1
     assert result.call is not None
-    with pytest.raises(UnsupportedError, match="Give them with gold="):
+    with pytest.raises(UnsupportedError, match="with gold="):
         replace(result, call=replace(result.call, gold=None)).update([("eve", 1, "y")])
 
 

@@ -123,7 +123,7 @@ def test_spellings_are_mapped_before_anything_else(engine: str, tmp_path: Path) 
             assert result.summary["domain"]["classes"] == 3
             assert result.truth["label"].tolist()[:2] == ["yes", "no"]
             assert result.summary["gold"]["error"] == 0
-    with pytest.raises(InputError, match="'a' and 'b' for '1'"):
+    with pytest.raises(InputError, match="two meanings for '1': 'a' and 'b'"):
         allalike.read(source, label_map=[("1.0", "a"), ("1", "b")])
 
 

@@ -325,7 +325,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: theory.inverse_bounds(0.51), ("delta", "0 to 0.5")),
     (lambda: theory.cosine_to_squared(1.5), ("cosine", "-1 to 1")),
     (lambda: Normal(mean=0, sd=1, low=50, high=60).draw(3), ("bounds",)),
-    (lambda: Copiers(number=5).appoint(5), ("5 workers", "leaves 0")),
+    (lambda: Copiers(number=5).appoint(5), ("5 workers", "0 can be copied")),
     (lambda: Copiers(fidelity=1.5), ("fidelity", "1.5")),
     (lambda: simulate("real SYN.N", workers=100_000, tasks=1_000_000), ("100,000,000,000", "too many")),
     (lambda: simulate("masks(height=2000, width=2000)", workers=10, tasks=100), ("4,000,000 values",)),
@@ -335,7 +335,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
     (lambda: allalike.discover(NUMBERS, domain="real", engine=Disk(work_dir="nowhere")), ("work folder", "nowhere")),
     (lambda: pickle.dumps(allalike.discover(NUMBERS, domain="real", engine=Disk())), ("result.save",)),
     (lambda: simulate("k=4 SYN", workers=0), ("workers", "0")),
-    (lambda: simulate("k=4 SYN", workers=3, answers_per_task=4), ("4 answers", "3 workers")),
+    (lambda: simulate("k=4 SYN", workers=3, answers_per_task=4), ("answers_per_task is 4", "3 workers")),
     *(
         (lambda asked=asked: simulate(asked, workers=3), words)
         for asked, words in [
@@ -346,7 +346,7 @@ CALLS: list[tuple[Callable[[], object], tuple[str, ...]]] = [
             ("one-coin(population='uniform(high=2)')", ("between 0 and 1",)),
             ("one-coin(population='uniorm')", ("'uniform'",)),
             ("one-coin(population='normal(sd=0)')", ("sd", "finite")),
-            ("one-coin(population='normal(low=1, high=0)')", ("first below the second",)),
+            ("one-coin(population='normal(low=1, high=0)')", ("low must be below high",)),
             ("one-coin(population='fixed(values=())')", ("values", "empty")),
             ("gaussian(reading='spread')", ("reading", "sd, variance")),
             ("intervals(length=3)", ("3 intervals", "length 3")),

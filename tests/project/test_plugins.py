@@ -107,7 +107,7 @@ def test_the_program_lists_and_runs_what_other_packages_offer(install: Install) 
         ("import nowhere", "ModuleNotFoundError"),
         ("def", "SyntaxError"),
         ("", "AttributeError"),
-        ("Tiny = 3", "below allalike.Method"),
+        ("Tiny = 3", "subclass of allalike.Method"),
         (MODULE, "'TINY-TD'"),
     ],
 )

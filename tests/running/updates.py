@@ -63,7 +63,7 @@ def same_values(left: list[Any], right: list[Any]) -> bool:
 def counted(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what is the same however answers came; what repeated ones may mean is not."""
     left_out = {"guessed", "versions", "gold", "effective_workers", "engine", "warnings"}
-    said = [each.partition(" Perhaps ")[0] for each in summary["warnings"]]
+    said = [each.partition(" If ")[0] for each in summary["warnings"]]
     return {"warnings": said, **{name: value for name, value in summary.items() if name not in left_out}}
 
 

@@ -339,7 +339,7 @@ class Simulated:
         for path, columns, writes in wanted:
             if path is not None:
                 if not os.fspath(path):
-                    raise OptionError("A path is empty. Use a file name, such as answers.csv.")
+                    raise OptionError("The path is ''. Name a file, such as answers.csv.")
                 target = _checked(Path(path), targets, is_table=writes is write_table)
                 targets[target] = partial(_call, writes, columns)
         return write_all(targets, overwrite=overwrite)
