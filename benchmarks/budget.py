@@ -23,6 +23,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
@@ -118,7 +119,7 @@ class Market:
         stakes, tasks = sure.of_tasks(), sure.tasks.tolist()
         asked = assign(stakes, offers, [gone[task] for task in tasks], number)
         error = sure.describe_error(float(stakes.errors.mean()))
-        return [(tasks[each.task], self.workers[each.worker]) for each in asked], error
+        return [(tasks[each.task], self.workers[each.worker]) for each in asked], msgspec.structs.asdict(error)
 
 
 def choose(way: str, market: Market, result: allalike.Result, number: int) -> tuple[Pairs, dict[str, float]]:

@@ -49,33 +49,19 @@ class ThreadsRun(Run):
 
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
         """Add up arrays that have a row for each worker."""
-
-        def work(block: Block) -> Sums:
-            sums = Sums(len(self.workers))
-            sums.add(block, kernel, params)
-            return sums
-
-        return reduce(Sums.merge, self.each(work)).arrays
+        parts = self.each(lambda block: Sums.of([block], len(self.workers), kernel, params))
+        return reduce(Sums.merge, parts).arrays
 
     def total(self, kernel: Kernel) -> dict[str, Floats]:
         """Add up arrays that belong to no worker."""
-
-        def work(block: Block) -> Sums:
-            totals = Sums(None)
-            totals.add(block, kernel)
-            return totals
-
-        return reduce(Sums.merge, self.each(work)).arrays
+        return reduce(Sums.merge, self.each(lambda block: Sums.of([block], None, kernel))).arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
         """Add up matrices that have a row for each of some workers, and a column for each of all."""
-
-        def work(block: Block) -> PairSums:
-            sums = PairSums(len(self.workers), rows)
-            sums.add(block, kernel)
-            return sums
-
-        return reduce(PairSums.merge, self.each(work)).result()
+        sums = PairSums(len(self.workers), rows)
+        for block, found in zip(self.shard.blocks, self.each(lambda block: sums.find(block, kernel)), strict=True):
+            sums.add_found(block, found)
+        return sums.result()
 
     def find(self, kernel: Kernel, *params: Floats) -> TaskTable:
         """Return what a kernel finds for each task."""

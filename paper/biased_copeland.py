@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.domains.rankings.ballots import Ballots, Parts, Ranked, decide
+from allalike.domains.rankings.ballots import Ballots, Ranked, decide
 from allalike.domains.rankings.codes import unpack
+from allalike.domains.rankings.parts import Parts
 from allalike.errors import GoldError, UnsupportedError
 from allalike.rules import Rule
 
