@@ -112,9 +112,8 @@ class Market:
         known = find_offers(result.run, result.weighing, sure.rates, None)
         place = {worker: number for number, worker in enumerate(result.run.workers.tolist())}
         rows = np.array([place.get(worker, len(place)) for worker in self.workers])
-        load = np.full(len(rows), np.ceil(2 * number / len(rows)))
         group = np.where(rows < len(place), known.group[rows], len(place) + np.arange(len(rows)))
-        offers = Offers(known.rate[rows], known.price[rows], group, load)
+        offers = Offers(known.rate[rows], known.price[rows], group, np.full(len(rows), np.ceil(2 * number / len(rows))))
         gone = [set(group[~np.isin(self.workers, queue)].tolist()) for queue in self.queue]
         stakes, tasks = sure.of_tasks(), sure.tasks.tolist()
         asked = assign(stakes, offers, [gone[task] for task in tasks], number)

@@ -1,9 +1,8 @@
-"""Copeland's rule as the paper's tables have it: a draw counts against the true order.
+"""Copeland's rule as in the tables of the paper: a tie counts against the true order.
 
-The paper compares each pair of items in their true order, and gives the point to the first only if more than half of
-the weight is behind it. So an exact tie is always a mistake. An even number of equal workers ties often and weighted
-workers never do, which makes every weighted method look far better than UA. The rule needs the truth, so it is of no
-use outside of experiments; `allalike.Ranking` has the fair one.
+The paper compares each pair of items in their true order, and gives the point to the first only if it has more than
+half of the weight. So an exact tie is always an error. Ties are frequent with an even number of equal workers and do
+not occur with weights, so every weighted method seems far better than UA. `allalike.Ranking` has the unbiased rule.
 """
 
 from __future__ import annotations
