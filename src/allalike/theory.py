@@ -212,7 +212,7 @@ def mallows_swaps(phi: float, items: int) -> Floats:
 
     Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
     h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference, and also works for phi = 1. A
-    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. These numbers are the
+    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. These are the
     ``bias`` of `expected_disparity` with Kendall's tau, and their mean is the fault.
 
     Parameters

@@ -278,7 +278,7 @@ def _start(master: str | None) -> SparkContext:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Defer a signal until a starting JVM is ready, which would otherwise keep running; do not defer a second one."""
+    """Defer a signal while a JVM starts, because the JVM would keep running; do not defer a second signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
