@@ -111,7 +111,7 @@ def fault_columns(fit: Fit, faults: Uncertainty) -> dict[str, Floats]:
 
 
 def find_few(run: Run, fit: Fit) -> npt.NDArray[np.bool_]:
-    """Return whether each worker has few answers to shared tasks, or few answers if shared ones are not counted."""
+    """Return whether each worker has few answers to shared tasks, or few answers if shared tasks are unknown."""
     faults = fit.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
