@@ -14,8 +14,8 @@ Garwood's (1936) for a Poisson count. A label is wrong if it contradicts a gold 
 with confidence 0.9.
 
 **Scores.** The mean squared difference between two judges, after removal of their offsets, is
-D_ik = f_i + f_k - 2 c_ik, with the variances f of their errors and their covariance c. If errors are independent, D is a
-sum of one number per judge (Grubbs 1948). These numbers are fitted to all other pairs by weighted least squares, and
+D_ik = f_i + f_k - 2 c_ik, with the variances f of their errors and their covariance c. If errors are independent, D is
+a sum of one number per judge (Grubbs 1948). These numbers are fitted to all other pairs by weighted least squares, and
 
     rho_ik = (f_i + f_k - D_ik) / (2 sqrt(f_i f_k)).
 
