@@ -42,7 +42,7 @@ _TRIAL = "task,label\n"
 def find_name(encoding: str) -> str:
     """Return Python's name of a text encoding, or raise LookupError, TypeError or ValueError.
 
-    Python also has codecs that do not encode text, and codecs that cannot decode incrementally.
+    Codecs of Python that do not encode text, or that cannot decode incrementally, are refused.
     """
     written = _TRIAL.encode(encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -87,7 +87,7 @@ def _guess(lines: list[bytes]) -> str:
             return name
     import chardet  # slow to import, and rarely needed
 
-    with warnings.catch_warnings():  # of no match, which is handled below
+    with warnings.catch_warnings():  # about no match, which is handled below
         warnings.simplefilter("ignore")
         best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
     with suppress(LookupError, UnicodeDecodeError):
@@ -97,7 +97,7 @@ def _guess(lines: list[bytes]) -> str:
 
 
 def _decode(data: bytes, encoding: str) -> str:
-    """Return the decoded text, or an empty one if the bytes are not valid in this encoding."""
+    """Return the decoded text, or an empty string if the bytes are not valid in this encoding."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:

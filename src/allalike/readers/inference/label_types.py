@@ -167,7 +167,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
-    """Infer the open parts of a domain, each field as if it were the label."""
+    """Infer the unspecified parts of a domain, treating each field as if it were the label."""
     values: list[Any] = []
     tasks: list[Any] = []
     n_tasks = 0
@@ -256,7 +256,7 @@ def _read_dates(labels: _Labels) -> Domain | None:
 
 
 def _find_date_forms(texts: Sequence[str], forms: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the formats in which all texts are valid days, with these days, and without equivalent formats."""
+    """Return the formats in which all texts are valid dates, with these dates; of equivalent formats, only one."""
     fitting = [form for form in forms if _are_dates(texts[:_FIRST], form)]
     read = {tuple(read_date(text, form) for text in texts): form for form in reversed(fitting)}
     return {form: days for days, form in reversed(read.items()) if all(map(is_moment, days))}
@@ -425,7 +425,7 @@ def _find_objects(values: Any) -> Domain | None:
 
 
 def _read_orders(labels: _Labels) -> Domain | None:
-    """Read lists, and texts such as ``a>b`` or ``["a", "b"]``, as rankings; ask unless they order the same items."""
+    """Read lists, and texts such as ``a>b`` or ``["a", "b"]``, as rankings; ask if they do not order the same items."""
     text = labels.column.kind == "text"
     values = labels.values if text else labels.column.data
     if not all(">" in each[1:-1] or _begins(each, "[") if text else isinstance(each, list | tuple) for each in values):

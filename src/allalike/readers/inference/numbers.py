@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OR_CLASSES = "If labels are either correct or wrong, use domain='categorical'."
 SAMPLE_ROWS = 1 << 16
 MAX_CLASSES = 20  # more distinct numbers are not classes, unless they are final answers
-_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for whole numbers and for fractions
+_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for integers and for fractions
 _MIN_EQUAL_SHARE = 0.15  # final answers: share of equal pairs within tasks,
 _MIN_EQUAL_RATIO = 8  # ratio of this share to that of all pairs,
 _MIN_MEDIAN_GAP = 0.15  # and relative distance of the other answers from the median of their task,
@@ -73,7 +73,7 @@ def _ask_codes(numbers: Any) -> None:
 
 
 def _are_levels(labels: Column, tasks: Codes) -> bool:
-    """Return whether numbers are levels: the closer two levels are, the more often a task has both, beyond chance.
+    """Return whether numbers are levels: the closer two levels are, the more often a task has both, relative to chance.
 
     Classes have arbitrary numbers, so class 2 may be confused with 5 as often as with 3.
     """
