@@ -63,10 +63,10 @@ def discover(
     Parameters
     ----------
     answers
-        A path or several (CSV, TSV, JSON lines, Parquet; globs too), an address (``s3://...``, ``postgresql://...``),
-        a pandas, polars, pyarrow or Hugging Face table, any other Arrow stream, rows of (worker, task, label), a label
-        matrix, what `allalike.read` or `allalike.scan` returns, or a Spark data frame or table. Tables of the result
-        are of the same kind (`Result.tables_as`).
+        One or several paths (CSV, TSV, JSON lines, Parquet; globs are allowed), an address (``s3://...``,
+        ``postgresql://...``), a pandas, polars, pyarrow or Hugging Face table, any other Arrow stream, rows of (worker,
+        task, label), a label matrix, what `allalike.read` or `allalike.scan` returns, or a Spark data frame or table.
+        Tables of the result have the same type (`Result.tables_as`).
     domain
         Label type: a name from `allalike.DOMAINS`, a `Domain`, or None to infer it.
     method
@@ -96,14 +96,14 @@ def discover(
         Mapping from gold labels to answers, if they are spelled differently: a mapping, a file with the columns from
         and to, or a text such as ``0=1,1=2``; ``same`` if gold labels and answers mean the same.
     use_gold
-        Whether gold labels are evidence, or only measure the error.
+        Whether gold labels are used as evidence, or only to measure the error.
     **how
         Options for reading the input, as in `allalike.read`: columns, wide, duplicates, missing, na_values,
         abstain_label, label_map, tool, question, worker_from, encoding, decimal, include, exclude, layout, query,
         table.
 
-    Warns with a `DataWarning` if the answers were probably misread, and with a `DataNote` about excluded rows or
-    unusual input. `Result.notes` lists all warnings.
+    Issues a `DataWarning` if the answers were probably misread, and a `DataNote` about excluded rows or unusual input.
+    `Result.notes` lists all warnings.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -226,7 +226,7 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
 
 
 def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
-    """Add possible meanings of the gold labels to the error."""
+    """Add the possible meanings of the gold labels to the error."""
     if known is None or known.stated:
         return error
     misfit = find_misfit(load_run(where, held, None, DRAWN, guessed=False), known)

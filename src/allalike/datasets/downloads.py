@@ -66,7 +66,7 @@ def how_to_get(source: DataSource) -> str:
 
 
 def find_difference(source: DataSource, folder: Path, *, checksums: bool = False) -> str:
-    """Describe the first difference of a folder from the catalogue, in sizes or also checksums; "" if there is none."""
+    """Describe the first difference between a folder and the catalogue (sizes, or also checksums); "" if none."""
     if not folder.is_dir():
         return "no such folder"
     for file in source.files:

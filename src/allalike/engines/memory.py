@@ -1,8 +1,8 @@
 """The memory engine: all blocks in one process.
 
-A round is a loop over cache-sized blocks without copies. It works for up to a hundred million answers in 5 GB, and is
-the default. It fails if the answers do not fit in memory. For files larger than half of the free memory, the disk
-engine is the default.
+A round is a loop over cache-sized blocks without copies. The engine is the default, and works for up to a hundred
+million answers in 5 GB. It fails if the answers do not fit in memory. For files larger than half of the free memory,
+the disk engine is the default.
 """
 
 from __future__ import annotations

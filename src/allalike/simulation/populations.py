@@ -92,12 +92,12 @@ class Normal(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class HammerSpammer(Population):
-    """Good workers with a given probability, and bad workers otherwise, independently.
+    """Each worker is independently good with a given probability, and otherwise bad.
 
     Parameters
     ----------
     good, bad
-        Parameter of a good and of a bad worker.
+        Parameters of a good and of a bad worker.
     share
         Probability that a worker is good. Small crowds may contain no good worker.
 

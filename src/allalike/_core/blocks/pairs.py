@@ -201,7 +201,7 @@ _SMALL_RATIO = 1e3  # with a smaller ratio of centre to number, the number keeps
 
 @dataclass(frozen=True)
 class Centred:
-    """The centre of each task, and the labels of the answers that lose digits by subtracting it.
+    """The centre of each task, and the labels of the answers that lose digits when it is subtracted.
 
     >>> from allalike._core.blocks.block import Block
     >>> block = Centred.subtract(Block.of([[1e-3, 1.0], [1e10, 2.0]]), np.array([5e9, 1.5]))
@@ -254,7 +254,7 @@ _MAX_WAITING_ENTRIES = 1 << 19  # numbers that are collected before they are add
 
 
 class MatrixSum:
-    """A sum of matrices: an array if it is small or an eighth of it is filled, else sparse.
+    """A sum of matrices: an array if it is small or at least an eighth of it is filled, else sparse.
 
     Numbers are collected, and sparse matrices are added to others of similar size, like the digits of a binary counter.
     Each number is therefore copied only as often as the sum doubles.
@@ -332,8 +332,8 @@ class MatrixSum:
 def stack_rows(parts: Sequence[Any]) -> Any:
     """Concatenate ranges of rows, dense or sparse.
 
-    The matrix is an array if it is small or an eighth of it is filled, else sparse by rows (CSR). This depends only on
-    its numbers.
+    The matrix is an array if it is small or at least an eighth of it is filled, else sparse by rows (CSR). This depends
+    only on its numbers.
     """
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)

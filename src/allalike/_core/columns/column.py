@@ -146,7 +146,7 @@ class Column:
         return factors
 
     def indistinct(self) -> InputError:
-        """Return the error for Python objects without a hash, such as lists.
+        """Return the error for unhashable Python objects, such as lists.
 
         >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
         The tasks cannot be compared: row 1 has ['x'], of type list. Write them as texts or numbers.
@@ -320,7 +320,7 @@ class Column:
         return self.part(0, rows)
 
     def part(self, start: int, stop: int) -> Column:
-        """Return the rows from ``start`` to before ``stop``."""
+        """Return the rows from ``start`` up to, but not including, ``stop``."""
         return Column(self.name, self.data[start:stop], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
@@ -377,7 +377,7 @@ class RecordColumn(Column):
         return {name: column.missing() for name, column in self.fields.items()}
 
     def split(self, key: str, part: Callable[[int, Column], _Part]) -> list[_Part]:
-        """Apply ``part`` to the number and the column without gaps of each field; return the results and the rows.
+        """Apply ``part`` to the number and the gap-free column of each field; return the results and the rows.
 
         The result is cached, because columns release their data.
         """

@@ -5,8 +5,8 @@ if an executor is lost. A round broadcasts the parameters of the workers, and ea
 many partitions, each range of workers is then added up on an executor, so that the driver receives every sum once. Sums
 are added in a fixed order, so that two runs return the same numbers.
 
-It works for data that are stored on a cluster. On one machine, the other engines are many times as fast. It fails if
-the executors lack allalike or the driver has too little memory for the sums of all workers.
+It works for data that are stored on a cluster. On a single machine, the other engines are many times faster. It fails
+if the executors lack allalike or the driver has too little memory for the sums of all workers.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Spark(Options, Engine):
         The Spark session to use; by default the active one, or a new one.
     spark_master
         Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. The
-        default is set by spark-submit or in Spark's settings, or else ``local[*]``.
+        default is the master set by spark-submit or in Spark's settings, or else ``local[*]``.
     partitions
         Number of parts of the answers; by default one for few answers, or else at least one per core.
 
@@ -157,7 +157,7 @@ class _ShardsOwner:
 
 @dataclass(frozen=True, eq=False)
 class SparkRun(Run):
-    """A run over shards on the executors; ``cuts`` are used to sort tasks, unless they are sorted already.
+    """A run over shards on the executors; ``cuts`` are used to sort tasks, unless they are already sorted.
 
     ``origin`` keeps the source from which shards may be recomputed; ``owner`` is shared by all runs over the same
     shards.
@@ -297,7 +297,7 @@ class SparkTable(TaskTable):
 def _send_answers(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
     """Send answers to the executors, in order.
 
-    Spark would send a list with every task of every round; after a shuffle, its parts are on the executors.
+    Spark would send a list with every Spark task of every round; after a shuffle, its parts stay on the executors.
     """
     wanted = partitions or count_partitions(context, answers.n_answers, len(answers.workers))
     per_partition = -(-answers.n_answers // (wanted * _MAX_SHARD_ANSWERS))
@@ -368,8 +368,8 @@ def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
 def _releases() -> SimpleQueue[tuple[Callable[[], object], ...]]:
     """Return the queue of a thread that releases memory on the executors.
 
-    A finalizer can run during a call to Java, and on the same connection each would get the other's answer. A thread
-    has its own connection.
+    A finalizer can run during another call to Java; on the same connection, each call would get the reply to the other.
+    A thread has its own connection.
     """
     queue: SimpleQueue[tuple[Callable[[], object], ...]] = SimpleQueue()
 

@@ -1,9 +1,9 @@
 """Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
 The rows that one Spark task reads are an **input**. They are divided into chunks, one per partition, by the hashes of
-their tasks. A digest summarises them: the workers, the distinct labels if there are few, and the counts of excluded
-rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows are numbered within
-their input, and globally when the number of rows of each input is known. Errors name these numbers.
+their tasks. A digest summarises them: it contains the workers, the distinct labels if there are few, and the counts of
+excluded rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows are
+numbered within their input, and globally when the number of rows of each input is known. Errors name these numbers.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
 
 
 def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """Yield the chunks of an input, and last its digest or an error."""
+    """Yield the chunks of an input, and finally its digest or an error."""
     router = _Router(number, plan)
     result: Any = router.digest
     try:
@@ -219,7 +219,7 @@ class _Router:
 
 
 def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
-    """Return the first of distinct strings that is not a number, or None, and whether all are whole numbers.
+    """Return the first of distinct strings that is not a number, or None, and whether all strings are integers.
 
     >>> import pyarrow as pa
     >>> inspect_strings(Values(pa.array(["x", "1", "y"])), np.array([9, 7, 8]))
@@ -324,7 +324,7 @@ def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tu
 
 
 def _join_texts(digests: list[Digest], before: dict[int, int]) -> tuple[FirstText | None, bool]:
-    """Return the first of many labels that is not a number, or None, and whether all are whole numbers."""
+    """Return the first of many labels that is not a number, or None, and whether all labels are integers."""
     texts, whole = [], True
     for digest in digests:
         first_text, own = digest.first_text, digest.whole_numbers["label"]
