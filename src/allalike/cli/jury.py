@@ -147,7 +147,7 @@ def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 
 def _check_output(source: Any, options: dict[str, Any]) -> None:
-    """Raise an error for an output folder that must not be written, before a long run."""
+    """Raise an error, before a long run, if the output folder must not be written to."""
     from allalike.result.saving import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 

@@ -73,9 +73,9 @@ def _write(value: Any) -> str:
 def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Explain the label of a task, or the quality of a worker.
 
-    OUT is an output folder of 'allalike discover'. For a task: all answers with their weights, the margin, and the
-    answers whose change would change the label. For a worker: the most and least similar workers, flags, the largest
-    disagreements, and the effect of removing the worker.
+    OUT is an output folder of 'allalike discover'. For a task, the output lists all answers with their weights, the
+    margin, and the answers whose change would change the label. For a worker, it lists the most and least similar
+    workers, flags, the largest disagreements, and the effect of removing the worker.
     """
     from allalike.update import load
 

@@ -48,7 +48,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
-    """Compute `peer_distances` for levels: whole numbers with few distinct values per task.
+    """Compute `peer_distances` for levels: integers with few distinct values per task.
 
     The block needs its `LabelGroups`, sorted by level.
 

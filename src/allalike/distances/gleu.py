@@ -2,10 +2,10 @@
 
 All n-grams of one to four tokens of a text are counted together. GLEU is the number of n-grams shared by two texts (the
 sum of the smaller counts) divided by their number in the longer text: the minimum of precision and recall. It is
-symmetric, and for nonempty texts equal to nltk's ``sentence_gleu`` with one reference. Two empty texts are equal, and
-an empty text has the maximum distance to all others.
+symmetric, and for nonempty texts it is equal to nltk's ``sentence_gleu`` with one reference. Two empty texts are equal,
+and an empty text has the maximum distance to all others.
 
-Short texts have few n-grams, so a single different word increases the distance a lot. Synonyms count as errors.
+Short texts have few n-grams, so a single different word increases the distance substantially. Synonyms count as errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hamming distance: 1 if two labels differ, 0 if they are equal.
 
-A worker's distance to the peers of a task needs no pairs. If the answers to the task have weight W and the answers with
-the same label have weight C, the distance is W - C, so sums take linear time.
+A worker's distance to the peers in a task can be computed without pairs. If the answers to the task have weight W and
+the answers with the same label have weight C, the distance is W - C, so sums take linear time.
 """
 
 from typing import Any

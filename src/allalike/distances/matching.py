@@ -1,9 +1,7 @@
-"""Distances between collections of objects, such as the boxes of a picture, by optimal matching.
+"""Distances between collections of objects, such as the boxes in an image, by optimal matching.
 
-    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class
-    f1:       d = 1 - 2 M / (|A| + |B|)
-    jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M)
-    count:    d = ||A| - |B|| / max(|A|, |B|)
+    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class f1:       d = 1 -
+    2 M / (|A| + |B|) jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M) count:    d = ||A| - |B|| / max(|A|, |B|)
 
 Here s is the similarity of two objects, from 0 to 1. All distances are between 0 and 1: 0 for two empty collections,
 and 1 for an empty and a nonempty one. If objects match only above a similarity of one half, ``f1`` is 1 minus the
@@ -213,7 +211,7 @@ def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
 
 
 def _border(mask: Mask) -> Floats:
-    """Return the coordinates of all pixels adjacent to an off pixel or to the edge of the picture."""
+    """Return the coordinates of all pixels adjacent to an off pixel or to the edge of the image."""
     from scipy import ndimage
 
     whole = mask.shown()

@@ -29,7 +29,7 @@ class Ways(NamedTuple):
 
 
 def pack(ways: Sequence[Way]) -> Ways:
-    """Hash the nodes on each path; a node is identified by its full path, so nodes of equal names may differ."""
+    """Hash the nodes on each path; a node is identified by its full path, so nodes with equal names may differ."""
     depth = np.array([len(way) for way in ways], np.int64)
     nodes = np.zeros((len(ways), int(depth.max(initial=0))), np.uint64)
     hashes = np.fromiter((each for way in ways for each in _hash_nodes(way)), np.uint64, int(depth.sum()))

@@ -4,8 +4,8 @@
     cosine:     d(x, y) = 1 - cos(x, y)        ignores the lengths of vectors
     euclidean:  d(x, y) = |x - y|              minimised by the geometric median
 
-It works if all coordinates have the same unit, such as x and y in pixels. It fails if units differ, because the
-coordinate with the largest numbers dominates. Rescale coordinates first, or use the fields of a `allalike.Record`.
+Vectors work if all coordinates have the same unit, such as x and y in pixels. They fail if units differ, because the
+coordinate with the largest values dominates. Rescale coordinates first, or use the fields of an `allalike.Record`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Vector(Domain):
     def noise(self) -> Noise:
         """Gaussian errors with a variance per worker; for other distances, no specific model.
 
-        A random vector is perpendicular to the others on average, which is a ``cosine`` distance of 1.
+        A random vector is orthogonal to the others on average, which is a ``cosine`` distance of 1.
         """
         if self.distance == "squared":
             return Gaussian()

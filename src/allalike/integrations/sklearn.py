@@ -1,7 +1,7 @@
 """A scikit-learn classifier that learns from the answers of a crowd.
 
 `allalike.discover` weights the workers' answers to the samples. The classifier learns the most probable class of each
-sample, with its probability as sample weight.
+sample, with its probability as the sample weight.
 
 With ``cv``, the classifier also joins the crowd as a worker who sees features instead of samples. Its cross-validated
 predictions are first added as answers, to estimate its accuracy among the workers. Then its probabilities r replace
@@ -61,7 +61,7 @@ def _has_probabilities(model: CrowdClassifier) -> bool:
 
 
 class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that learns from the answers of workers of unknown accuracy.
+    """A classifier that learns from the answers of workers with unknown accuracy.
 
     Attributes
     ----------

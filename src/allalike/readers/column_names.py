@@ -1,4 +1,4 @@
-"""Column names: the roles that they suggest, and names of gold labels, consensus and other columns."""
+"""Column names: the roles that they suggest, and the usual names of gold label, consensus and other columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SYNONYM, _OWN_WORD = 0.6, 0.8  # scores of a word that may mean several roles, a
 def pick_columns(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> dict[str, str]:
-    """Find the column of each role: chosen, named as the role, or a synonym.
+    """Find the column of each role: the chosen one, or one named after the role or a synonym.
 
     >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
@@ -104,7 +104,7 @@ def pick_columns(
 def check_chosen(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> None:
-    """Raise an error if the table lacks a chosen column, or a column has two roles."""
+    """Raise an error if the table lacks a chosen column, or if a column has two roles."""
     if not isinstance(chosen, Mapping):
         example = dict(zip(roles, names, strict=False))
         raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
@@ -131,7 +131,7 @@ def name_within(where: str) -> str:
 
 @cache
 def rate_name(name: str, role: str) -> float:
-    """Score a name for a role, from 1 for the role itself to -0.8 for names of gold labels.
+    """Score how well a name fits a role, from 1 for the role itself to -0.8 for names of gold labels.
 
     >>> rate_name("Task", "task"), rate_name("WorkerId", "worker"), rate_name("id", "task")
     (1.0, 0.8, 0.6)
@@ -185,13 +185,13 @@ def is_aside(name: str) -> bool:
 
 @cache
 def _split_words(name: str) -> tuple[str, ...]:
-    """Split a name at changes of case, punctuation and digits."""
+    """Split a name at case changes, punctuation and digits."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_\d]+", parted.casefold()) if word)
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Format the names of columns, at most the first 40."""
+    """Format column names: at most the first 40."""
     shown = ", ".join(repr(name) for name in names[:_MAX_LISTED])
     more = len(names) - _MAX_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"

@@ -50,11 +50,11 @@ class Result(Framed[Frame]):
     Parameters
     ----------
     run
-        The answers, where they are.
+        The answers, on their engine.
     weighing
-        Estimates by the method.
+        Estimates of the method.
     found
-        Per task: label, confidence, error and tie, the unweighted label, and whether the two differ.
+        Per task: label, confidence, error and tie, the unweighted label, and whether the two labels differ.
     summary
         Counts, settings, versions, inferred options, and the error on gold labels.
     method
@@ -141,7 +141,7 @@ class Result(Framed[Frame]):
 
     @cached_property
     def objects(self) -> Frame:
-        """One row per object in the estimated labels, with its confidence and supporters; boxes and spans have them."""
+        """One row per object in the estimated labels, with its confidence and supporters; for boxes and spans."""
         things = self.run.encoding.things
         if things is None:
             raise UnsupportedError(f"{self.run.domain.name} labels have no objects. Use `result.truth`.")
@@ -203,7 +203,7 @@ class Result(Framed[Frame]):
 
         Works for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold labels, the
         columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have dice,
-        hausdorff, hausdorff_95 and surface_distance: means over pictures, in pixels or in millimetres for volumes.
+        hausdorff, hausdorff_95 and surface_distance: means over images, in pixels or in millimetres for volumes.
 
         >>> import allalike
         >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
@@ -279,16 +279,16 @@ class Result(Framed[Frame]):
         return self._to_frame({**tasks, "worker": run.workers, **limits})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
-        """Return the result of all answers, the present and the new ones; this result stays unchanged.
+        """Return the result for all answers, existing and new; this result stays unchanged.
 
-        It is computed from scratch. That takes as long as `discover`, except that the present answers are not read
+        It is computed from scratch, which takes as long as `discover`, except that the existing answers are not read
         from their files again.
 
         Parameters
         ----------
         more
             New answers, in any form that `discover` takes. They are read with the columns, options and label type of
-            the present ones, and must fit in memory. They may name new tasks, workers and classes. If a worker answers
+            the existing ones, and must fit in memory. They may name new tasks, workers and classes. If a worker answers
             a task again, the option ``duplicates`` of `read` applies.
         gold
             Further gold labels. They replace earlier gold labels of the same tasks.
@@ -309,8 +309,8 @@ class Result(Framed[Frame]):
         """Return the tasks that benefit most from one more answer: task, confidence, answers, gain.
 
         The least certain tasks come first; tasks with gold labels are excluded. The gain is the expected increase of
-        the probability that the label is correct, with an answer by a typical worker. Only auto estimates it, for
-        classes. Collect answers to a few per cent of the tasks, `update` the result, and repeat.
+        the probability that the label is correct, given one more answer by a typical worker. Only auto estimates it,
+        for classes. Collect answers to a few per cent of the tasks, `update` the result, and repeat.
 
         Parameters
         ----------
@@ -439,7 +439,7 @@ class Result(Framed[Frame]):
     ) -> list[Path]:
         """Write the tables, the summary and the data for `allalike.load` into a folder atomically; return the paths.
 
-        Files of an earlier result that its summary lists are replaced. Other files stay.
+        Files of an earlier result that its summary lists are replaced. Other files are kept.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ import msgspec
 
 
 class Section(msgspec.Struct):
-    """Group of related facts; unknown facts have a default.
+    """Group of related facts; facts that are unknown have a default.
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')

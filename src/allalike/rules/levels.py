@@ -24,8 +24,8 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
 
         level = the least x with sum_i w_i [x_i <= x] >= W/2,   W = sum_i w_i
 
-    It works on every scale, including scales with unequal steps, and is robust to a few extreme answers. It fails to
-    reflect a tendency of the minority if most workers agree on a level.
+    The rule works on every scale, including scales with unequal steps, and is robust to a few extreme answers. It fails
+    to reflect the tendency of the minority if most workers agree on a level.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
@@ -53,8 +53,8 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
         level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the index of a level
 
-    It works if steps are equally large. It fails if answers avoid the ends of the scale, or use only them: for 1, 1, 5
-    and 5 it is a level that occurs in no answer.
+    The rule works if all steps between levels are equal. It fails if answers avoid the ends of the scale, or use only
+    the ends: for 1, 1, 5 and 5 it is a level that occurs in no answer.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
@@ -69,7 +69,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
 
 def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return the level nearest to a position per task, preferring weight in ties, and whether it was drawn."""
+    """Return the level nearest to a position per task, in a tie the one with more weight, and whether it was drawn."""
     weight, total = block.answer_weights(weights)
     lower, upper = np.ceil(place - 0.5 - TOLERANCE), np.floor(place + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)

@@ -23,8 +23,8 @@ def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 
         z = sum_i w_i x_i / sum_i w_i
 
-    It works for Gaussian errors: with weights 1/f no other unbiased weighted sum has a smaller variance (Aitken 1935).
-    It fails if there are outliers, because a single one can move it arbitrarily far.
+    The rule works for Gaussian errors: with weights 1/f no other unbiased weighted sum has a smaller variance (Aitken
+    1935). It fails if there are outliers, because a single one can move the mean arbitrarily far.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 22.0)]
@@ -51,14 +51,14 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
 
 
 def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Return the weighted median, which has at most half of the weight on either side, or the midpoint of two.
+    """Return the weighted median, which has at most half of the weight on either side, or the midpoint of two medians.
 
     With equal weights it is the ordinary median.
 
         z with sum_i w_i [x_i < z] <= W/2 and sum_i w_i [x_i > z] <= W/2,   W = sum_i w_i
 
-    It minimises the weighted sum of |x_i - z|. It works if less than half of the weight is far off. It fails to be
-    efficient for Gaussian errors: it then needs about half as many answers again as the mean.
+    It minimises the weighted sum of |x_i - z|. The rule works if less than half of the weight is far off. It fails to
+    be efficient for Gaussian errors: it then needs about one and a half times as many answers as the mean.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 400.0)]

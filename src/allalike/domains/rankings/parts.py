@@ -16,7 +16,7 @@ for the first item: 1, 0, 1/2 for a tie, or a mean if they compared the pair sev
 For complete orders it is Kendall tau. A tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
 Mahdian, Sivakumar and Vee 2004). With gaps it is not a metric: a>b and b>c agree with everything they do not compare.
 Sums over peers are pooled over pairs of items in linear time (`allalike.distances.absolute`), and divided by the mean
-number of pairs that an answer to the task compares. Only occurring pairs are stored.
+number of pairs that an answer to the task compares. Only pairs that occur are stored.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _max_footrule(n_items: int) -> int:
 
 
 class PositionDistance(NamedTuple):
-    """A distance between complete rankings: of pairs, to all answers of a task, and of random rankings of q items."""
+    """A distance between complete rankings: for pairs, to all answers to a task, and for random rankings of q items."""
 
     between: Callable[[Array, Array], Floats]
     to_peers: Callable[[Block, Array, Floats], Floats]

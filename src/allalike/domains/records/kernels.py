@@ -94,7 +94,7 @@ def filled_in(cells: Array) -> Flags:
 
 
 def spread(codes: Array, rows: Array, size: int) -> Array:
-    """Return an array of the given size with codes at these rows."""
+    """Return an array of the given size with codes in these rows."""
     if len(rows) == size:
         return codes
     column = np.zeros((size, *codes.shape[1:]), codes.dtype)
@@ -274,8 +274,8 @@ def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
         z_f = the rule of field f applied to x_if with weights w_i, for each f separately
 
-    It works if fields are largely independent. It fails if they belong together, such as a street and its town: the
-    estimate may combine values of different answers (rule ``medoid`` avoids this).
+    The rule works if fields are largely independent. It fails if they belong together, such as a street and its town:
+    the estimate may combine values of different answers (the rule ``medoid`` avoids this).
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]
