@@ -210,10 +210,10 @@ def expected_agreement(accuracy: N, mean_accuracy: float, *, classes: int = 2) -
 def mallows_swaps(phi: float, items: int) -> Floats:
     """Return the probability that Mallows noise swaps each pair of items: (1, 2), (1, 3), ..., (2, 3), ...
 
-    Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where h(x) = x /
-    (1 - phi^x) (Mallows 1957). The implementation avoids the difference, and also works for phi = 1. A ranking is
-    treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. The result is the ``bias`` of
-    `expected_disparity` with Kendall's tau, and its mean is the fault.
+    Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
+    h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference, and also works for phi = 1. A
+    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. The result is
+    the ``bias`` of `expected_disparity` with Kendall's tau, and its mean is the fault.
 
     Parameters
     ----------
