@@ -1,8 +1,8 @@
 """P-TD, P-TD-AK, iP-TD and D-TD: weight workers by their proximity to the other workers.
 
-Good workers are alike because they are all close to the truth; each bad worker errs in a different way. A worker's mean
-distance to the others, the disparity, therefore indicates the error, and no gold labels are needed. The source is Meir
-et al., "Frustratingly Easy Truth Discovery" (AAAI 2023).
+Good workers are alike because they are all close to the truth, whereas each bad worker errs in a different way. A
+worker's mean distance to the others, the disparity, therefore indicates the error, and no gold labels are needed. The
+source is Meir et al., "Frustratingly Easy Truth Discovery" (AAAI 2023).
 
 Algorithm 1 takes ten lines for a matrix of classes, with one row per worker and one column per task:
 
@@ -41,8 +41,8 @@ d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 un
 weights.
 
 All four fail if bad workers are alike: copies of one bad worker, or an error that most workers share, look like
-agreement. Two workers have the same disparity, and therefore the same weight. With few workers, the weighting ``max``
-loses information because the worst worker gets weight 0.
+agreement. If there are only two workers, they have the same disparity, and therefore the same weight. With few workers,
+the weighting ``max`` loses information because the worst worker gets weight 0.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def fill_with_mean(values: Floats) -> Floats:
 
 
 class Peers:
-    """Disparities of all workers of a run, for any weights of the other workers."""
+    """Disparities of all workers of a run, given any weights of the other workers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
         self.run = run
@@ -136,9 +136,9 @@ class Peers:
         return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
 
     def comparable(self, fault: Floats) -> Floats:
-        """Return faults in which workers without peers have the mean of the others.
+        """Return faults in which workers without peers have the mean fault of the others.
 
-        Two workers have the same fault, because their distance does not show which one errs.
+        If there are only two workers, they have the same fault, because their distance does not show which one errs.
         """
         known = np.where(self.unweighted.weight > 0, fault, np.nan)
         filled = fill_with_mean(known)

@@ -5,7 +5,7 @@ evidence of an answer is its log odds:
 
     w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]).
 
-Classes without answers to a task have score 0 there, so only classes with answers are stored.
+Classes without answers to a task have score 0 for it, so only classes with answers are stored.
 """
 
 from __future__ import annotations
