@@ -42,8 +42,8 @@ _AT_ONCE = 0.3  # score of an option without a question about columns, which nam
 _MAX_CLASSES = 0.9  # share of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show whether columns were misread
 _CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # may select other answers
-_ALONE = {"worker", "apart"}  # signs of the answers by one worker
-_UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by accident
+_ALONE = {"worker", "apart"}  # signs that all answers are by one worker
+_UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by chance
 _ONE_WORKER = "If these are the answers of one worker or language model, read them with the files of the others."
 _MAX_FILES, _MAX_BYTES = 20, 1 << 26  # number and size of the other files in a folder
 

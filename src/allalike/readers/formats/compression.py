@@ -138,7 +138,7 @@ class _Unpacked(io.RawIOBase):
             return lzma.open(self._path)
         if self._packing != "zip":
             return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
-        with _naming_damage(self._path, self._packing):  # also of a password or an unknown compression method
+        with _naming_damage(self._path, self._packing):  # also for a password or an unknown compression method
             archive = self._stack.enter_context(Archive(self._path))
             return archive.open(_find_member(self._path, archive))
 

@@ -32,7 +32,7 @@ _LIKELY = (  # besides cp1252 and UTF-8, which are tried first
 _ACCENTED = "À-ÖØ-öø-ÿŒœŠšŽžŸ"
 _UNLIKELY_WESTERN = late_pattern(
     rf"[a-zA-Z{_ACCENTED}][^\x00-\x7f{_ACCENTED}\u2019\u00b4\u00b7\u2013\u2014][a-zA-Z{_ACCENTED}]"  # a sign in a word
-    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital after a small letter
+    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # an uppercase letter after a lowercase one
     rf"|[{_ACCENTED}]{{4}}"
     r"|[\u00f0\u00fe\u00b9\u00b3\u00bc\u00be\u00a5\u00a6\u00a8\u00ac\u00b8\u00d7\u00f7\u0192\u02c6\u2030\u2020\u2021]"
 )

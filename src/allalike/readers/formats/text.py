@@ -171,7 +171,7 @@ def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
 
 
 def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
-    """Return whether the first row resembles those below, and is not a header."""
+    """Return whether the first row resembles those below, and therefore is not a header."""
     rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # concatenated files may repeat a header
     if not rows or not all(cell.strip() for cell in first):
         return False
@@ -489,7 +489,7 @@ def check_quotes(
 
 
 def _has_breaks(column: Any) -> bool:
-    """Return whether a column may have line breaks: whether any byte is below that of a space."""
+    """Return whether a column may contain line breaks: whether any byte is less than that of a space."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
     texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
     return any(len(text) and int(text.min()) < ord(" ") for text in texts)

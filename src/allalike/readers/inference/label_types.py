@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 
-_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels that rule types out, and that decide
+_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels that can rule out a type, and that decide
 _MAX_LEVELS = 12
 _MAX_ODD = 0.1  # share of the distinct labels, or one label, that may mean "no answer" among numbers
-_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # answers from which labels are ids if a larger share of them is distinct
-_MIN_TEXT_WORDS = 3  # mean number of words from which labels that do not recur are texts
+_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # number of answers, and share of distinct labels above which they are ids
+_MIN_TEXT_WORDS = 3  # minimum mean number of words for labels that do not recur to be texts
 _SEPARATORS = (";", "|", ",")
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
 _MIN_SEVERAL = 0.2  # share of the distinct labels with at least two items, if they are sets

@@ -207,7 +207,7 @@ def _find_marks(numbers: Sequence[re.Match[str]], form: NumberForm) -> NumberFor
 
 
 def _ask_sets(digits: set[str], example: str) -> None:
-    """Ask whether numbers with a decimal comma are sets of small numbers, such as 1,2."""
+    """Ask whether numbers with a decimal comma, such as 1,2, are instead sets of small numbers."""
     sets = [text.split(",") for text in digits]
     items = {item for each in sets for item in each}
     if len(items) > _FEW_ITEMS or any(not item or str(int(item)) != item or int(item) > _SMALL for item in items):
