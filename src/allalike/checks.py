@@ -1,4 +1,4 @@
-"""Checks of answers before methods run: warnings about columns probably misread, and notes about unusual data."""
+"""Checks of answers before methods run: warnings about columns that are probably misread, and notes on unusual data."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _count_by_worker(block: Block, *, n_labels: int) -> dict[str, Array]:
 
 
 def _check_spellings(run: Run) -> Iterator[Issue]:
-    """Detect classes, workers and tasks that are probably the same."""
+    """Detect different spellings of what is probably the same class, worker or task."""
     spellings = find_spellings(list_labels(run)) if run.encoding.nominal else None
     if spellings is not None and run.answer_counts.sum() >= _MANY_ANSWERS * run.n_tasks:
         spellings = max(map(find_spellings, _split_labels(run)), key=lambda part: part.labels if part else 0)
@@ -296,7 +296,7 @@ def _check_abstentions(run: Run) -> Iterator[Issue]:
 
 
 def _check_domain(run: Run) -> Iterator[Issue]:
-    """Check inferred label types: numbers read as classes, or the reverse, and the levels of a scale."""
+    """Check inferred label types: numbers read as classes, or vice versa, and the levels of a scale."""
     encoding, labels = run.encoding, list_labels(run)
     if "domain" in run.notes.get("guessed", {}):
         numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
@@ -396,7 +396,7 @@ def _find_codes(run: Run) -> Iterator[Issue]:
 
 
 def _find_deviations(block: Block) -> tuple[Array, Array, Array]:
-    """Return worker, label and deviation from the task's median, for tasks with enough answers."""
+    """Return the worker, label and deviation from the task's median, for tasks with enough answers."""
     enough = block.to_answers(block.sizes >= _MIN_ANSWERS)
     deviation = np.abs(block.label - block.to_answers(find_order(block).middle(block)))
     return block.worker[enough], block.label[enough], deviation[enough]

@@ -223,7 +223,7 @@ class Outcome:
         return isinstance(self.method, OA)
 
     def describe(self) -> dict[str, Any]:
-        """Return run time, rounds, convergence and note."""
+        """Return the run time, rounds, convergence and note."""
         fit = self.weighing
         if fit is None:
             return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
@@ -311,7 +311,7 @@ class Comparison(Framed[Frame]):
 
     @property
     def ranked_by(self) -> str:
-        """Column by which the table is sorted: error with gold labels, otherwise same, or distance.
+        """Column by which the table is sorted: error if there are gold labels, otherwise same or distance.
 
         It is distance for labels that rarely recur, such as numbers, and masks and sets combined from their parts.
         """

@@ -73,15 +73,15 @@ def discover(
         A name from `allalike.METHODS`, with options in brackets if necessary, or a `Method`. ``auto`` weights workers
         only if a split-half test supports the weights.
     engine
-        A name from `allalike.ENGINES` or an `Engine`. Default: ``memory``, and ``disk`` for files that are larger than
+        A name from `allalike.ENGINES` or an `Engine`. Default: ``memory``, or ``disk`` for files that are larger than
         half of the free memory.
     gold
         Gold labels: a path or a table with task and label, a mapping, rows of (task, label), ``"column:NAME"`` for a
         column of the table of answers, or ``"export"`` for gold labels that a tool marks in its export. auto and OA use
         them as evidence, after a check that they fit the answers. The error in the summary is estimated without them.
     history
-        Worker statistics from an earlier run, for auto: a result, its folder, its table of workers, or a table with
-        worker, answers and error_rate (or rmse).
+        Worker statistics from an earlier run, for the method auto: a result, its folder, its table of workers, or a
+        table with worker, answers and error_rate (or rmse).
     screening
         Whether auto screens the crowd for copies and uninformative workers.
     seed
@@ -89,7 +89,7 @@ def discover(
     ties
         ``random`` breaks ties by a hash of seed, task and label; ``first`` takes the first label.
     min_confidence
-        Minimum confidence; tasks below it have no label.
+        Minimum confidence; tasks with a lower confidence get no label.
     gold_columns
         Columns of the gold labels, if their names are ambiguous: ``{"task": ..., "label": ...}``.
     gold_map
@@ -198,7 +198,7 @@ def find_ties(seed: int, ties: str) -> Ties:
 
 
 def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Engine, Answers | Scan]:
-    """Choose the engine, and read the answers into memory unless the engine reads them.
+    """Choose the engine, and read the answers into memory unless the engine itself reads them.
 
     The default is ``memory``, or ``disk`` if the answers need more than half of the free memory.
     """

@@ -78,7 +78,7 @@ class GoldVotes:
 
     @property
     def unheard(self) -> npt.NDArray[np.bool_]:
-        """A mask of the gold labels that no answer has."""
+        """A mask of the gold labels that occur in no answer."""
         return self.codes >= len(self.labels)
 
     def count_agreeing(self, meant: Codes) -> int:
@@ -129,7 +129,7 @@ class GoldMisfit:
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
-    """Return the mismatch between gold labels of classes and the answers, if any; None if the user mapped the labels.
+    """Return the mismatch between gold classes and the answers, if any; None if the user mapped the labels.
 
     >>> import allalike
     >>> rows = [(worker, task, 1 + task % 3) for worker in "abc" for task in range(9)]

@@ -112,7 +112,7 @@ class Gaussian(Noise):
     nonpositive
         Treatment of faults that are not positive: ``floor``, ``clip`` or ``zero``.
     floor
-        Lower bound of faults with ``floor``, as a share of half the mean distance.
+        Lower bound on faults for ``floor``, as a share of half the mean distance.
 
     >>> import numpy as np
     >>> pi = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375])

@@ -1,4 +1,4 @@
-"""Laws of label types and methods, for tests of new ones.
+"""Laws that label types and methods must satisfy, for testing new ones.
 
 `check_domain` and `check_method` raise an AssertionError that names the broken law.
 """
@@ -135,7 +135,7 @@ def _rows(table: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[Row]
 
 
 def _check_crowd(method: Method, domain: Domain, rows: list[Row], engines: Sequence[Engine]) -> None:
-    """Check that weights sum to 1, and that the order of rows and the engine change nothing."""
+    """Check that weights sum to 1, and that the order of rows and the engine do not change results."""
     first = solve(rows, domain, method)
     _check_weights(first)
     same_results("The order of rows does not matter", first, solve(shuffled(rows, seed=4), domain, method))

@@ -119,7 +119,7 @@ def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
 def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
     """Return (n-1) pi_i / (n-1+r), a worker's disparity after r copies of the worker join the crowd.
 
-    Copies have distance 0 from each other, so copied workers look better, for any distance. Disparities detect bad
+    Copies have distance 0 from each other, so copied workers look better, whatever the distance. Disparities detect bad
     workers with independent errors, but not bad workers who agree with each other.
 
     Parameters
@@ -151,7 +151,7 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
     """Return f_i + mu - 2 <b_i, b_T>, the expected disparity for squared distances.
 
     With the fault and the bias of one other worker in place of the means, it is the expected distance between the two
-    workers. It holds for any errors that are independent between workers, Gaussian or not. Without bias, only f_i + mu
+    workers. It holds for any errors that are independent across workers, Gaussian or not. Without bias, only f_i + mu
     remains, so disparities and faults order workers equally.
 
     Parameters
@@ -212,8 +212,8 @@ def mallows_swaps(phi: float, items: int) -> Floats:
 
     Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
     h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference, and also works for phi = 1. A
-    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. These are the
-    ``bias`` of `expected_disparity` with Kendall's tau, and their mean is the fault.
+    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. The result is
+    the ``bias`` of `expected_disparity` with Kendall's tau, and its mean is the fault.
 
     Parameters
     ----------
@@ -266,8 +266,8 @@ def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | 
 def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
     """Return E_t max(f_i, f_t) and f_i + mu, bounds on the expected disparity for metrics.
 
-    The upper bound is the triangle inequality and always holds. The lower bound needs a distance that is a norm, and
-    errors that are symmetric around 0. It fails, for example, on labels that are usually wrong.
+    The upper bound is the triangle inequality and always holds. The lower bound requires a distance given by a norm,
+    and errors that are symmetric around 0. It fails, for example, for labels that are usually wrong.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ _ROUNDING_SHARE = 1e-12  # relative: rounding must not lower a bound that is an 
 
 
 def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
-    """Return the first four absolute moments of a Gaussian error without bias and with this variance.
+    """Return the first four absolute moments of an unbiased Gaussian error with this variance.
 
     >>> [round(moment, 4) for moment in gaussian_moments(1.0)]
     [0.7979, 1.0, 1.5958, 3.0]
@@ -433,8 +433,8 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
         n > 24 (4 M2^2 + 4 M2 + 2 M4) / (delta eps^2) + 1,
         m > max(12 (M4 + 4 M1 M3 + 4 M1^2 M2) / (delta eps^2), 3 M4 / delta).
 
-    They are sufficient, and at least six times the numbers that follow from `deviation_chance`. They depend on the unit
-    of measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
+    They are sufficient, and at least six times as large as the numbers that follow from `deviation_chance`. They depend
+    on the unit of measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
 
     Parameters
     ----------
@@ -461,15 +461,15 @@ def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLik
     """Return an upper bound on the probability that a disparity differs by more than eps from its mean.
 
     The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is due to the other
-    workers and W = M4 + 4 M1 M3 + 4 M1^2 M2 to the worker's own errors. The bound follows by Chebyshev's inequality. It
-    is not from the paper, and does not depend on the unit of measurement.
+    workers and W = M4 + 4 M1 M3 + 4 M1^2 M2 to the worker's own errors. The bound follows from Chebyshev's inequality.
+    It is not from the paper, and does not depend on the unit of measurement.
 
     Parameters
     ----------
     eps
         Largest deviation of a disparity from its expected value.
     workers, tasks
-        Numbers n and m.
+        Numbers of workers n and tasks m.
     moments
         The first four absolute moments of errors, M1, M2, M3, M4.
 

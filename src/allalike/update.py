@@ -105,7 +105,7 @@ def _refit(call: Call, gold: Any, stacklevel: int) -> Result:
 
 
 def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
-    """Read answers and gold labels with the options of the first ones, add them, and also return the new answers."""
+    """Read answers and gold labels with the options of the first run, add them, and also return the new answers."""
     run, known = call.run, call.gold
     if run.n_gold and known is None:
         raise UnsupportedError(
@@ -141,8 +141,8 @@ def update(
 ) -> Result:
     """Add answers to a saved result, save the new result in its place, and describe what changed.
 
-    The new result equals a run on all answers. It is saved in the same form as the old result (format of tables,
-    report), with ``changes.csv``. The old result stays until the new one is complete.
+    The new result equals that of a run on all answers. It is saved in the same form as the old result (format of
+    tables, report), together with ``changes.csv``. The old result stays until the new one is complete.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Chan
 def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...]:
     """Compare the means of some workers with those of all others, in old and new answers.
 
-    The rows are counts, sums and sums of squares of all workers. Return each one's excess before and now, the 95 %
+    The rows are counts, sums and sums of squares of all workers. Return each worker's excess before and now, the 95 %
     limits of their difference, and its p-value.
 
     >>> old, new = np.array([[50.0, 500], [5, 50], [5, 50]]), np.array([[50.0, 500], [25, 50], [25, 50]])

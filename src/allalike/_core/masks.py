@@ -48,7 +48,7 @@ _PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA
 
 
 class NotMaskError(ValueError):
-    """Raised for input that is not a mask, with the reason."""
+    """Raised with a reason for input that is not a mask."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,7 @@ def shorten(text: object, most: int) -> str:
 
 
 def note(text: str) -> None:
-    """Print a sentence on standard error; a terminal wraps it at 80 characters, but never inside flags."""
+    """Print a sentence on standard error; on a terminal, it is wrapped at 80 characters, but never inside flags."""
     text = _hide(text)  # before wrapping, which could split an address
     seen = fold(_FLAG.sub(lambda flag: keep_whole(flag[0]), text), "  ") if sys.stderr.isatty() else [text]
     echo("\n".join(seen), err=True)

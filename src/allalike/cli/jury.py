@@ -99,7 +99,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     """Evaluate a panel of LLM judges or raters.
 
     FILES are as in 'allalike discover': long, wide, or one file per model. The output folder contains truth.csv,
-    judges.csv, report.html, summary.json and details/. It replaces an earlier result. Failed gates exit with code 3.
+    judges.csv, report.html, summary.json and details/. It replaces an earlier result. Exit code 3 means a failed gate.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report

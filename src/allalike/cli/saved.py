@@ -118,9 +118,9 @@ def _draw_explanation(found: TaskExplanation | WorkerExplanation) -> list[str]:
 def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **options: Any) -> None:
     """Plan the next answers: which worker for which task, and the expected gain.
 
-    OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and the error
-    rate and price of the worker. Each worker or copy group answers a task at most once. The expected error before and
-    after is estimated from the crowd.
+    OUT is an output folder of 'allalike discover'. Answers are chosen according to the uncertainty of the task and the
+    error rate and price of the worker. Each worker or copy group answers a task at most once. The expected error before
+    and after these answers is estimated from the crowd.
     """
     from allalike.result.saving import names_input, table_output
     from allalike.update import load

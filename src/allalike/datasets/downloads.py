@@ -109,7 +109,7 @@ def _name_page(source: DataSource, host: str, path: str) -> str:
 
 
 def fetch_source(source: DataSource) -> Path:
-    """Return a folder with all files of a source, verified; missing files are downloaded into the cache."""
+    """Return a folder with all verified files of a source; download missing files into the cache."""
     folder = find_folder(source)
     if not source.public:
         if folder is None:

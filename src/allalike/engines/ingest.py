@@ -107,7 +107,7 @@ class Routed:
         return len(self.parts)
 
     def columns(self, number: int) -> tuple[Column, Column, Column]:
-        """Return worker, task and label of a partition's rows, in input order.
+        """Return the worker, task and label of a partition's rows, in input order.
 
         A worker has the same number in all partitions.
         """
@@ -185,7 +185,7 @@ class Routed:
         return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
     def _plain(self, table: Any, name: str) -> Any:
-        """Return an unnumbered column."""
+        """Return a column that is not numbered."""
         if name in self.objects:
             own = table[name].to_pylist()
             return [pickle.loads(value) for value in own]  # nosec B301 # this run wrote them into its own folder

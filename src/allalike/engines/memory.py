@@ -72,7 +72,7 @@ class Memory(Options, Engine):
         return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers, threads=self.threads)
 
     def reads(self, source: Scan) -> bool:
-        """Return whether the files are large, so that reading them in parts saves time and memory."""
+        """Return whether the files are so large that reading them in parts saves time and memory."""
         return source.size > _MIN_SHARDED_BYTES
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
@@ -93,7 +93,7 @@ class MemoryTable(TaskTable):
     piece: Piece
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array."""
+        """Return the sum and count of an array."""
         return [sum_up(self.piece.found[name])]
 
     def pieces(self) -> Iterator[Piece]:

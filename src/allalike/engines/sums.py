@@ -166,7 +166,7 @@ class TaskTable(ABC):
 
     @abstractmethod
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array's values that are not NaN, for each part of the table."""
+        """Return the sum and count of an array's values that are not NaN, for each part of the table."""
 
     def total(self, name: str) -> float:
         """Add up one of the named arrays over all tasks, ignoring NaN."""

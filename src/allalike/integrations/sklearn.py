@@ -12,10 +12,10 @@ these answers:
 where q are the probabilities without the classifier, m are the class frequencies, and t is its trust. t maximises the
 likelihood of the crowd's probabilities (including the classifier's answers) under the classifier alone. It is 0 for a
 useless classifier, 1 for a calibrated one, and below 1 for an overconfident one. This works if features predict the
-class, most of all with few answers per sample. It fails if workers and the classifier are misled by the same features,
-because their errors are assumed independent.
+class, especially with few answers per sample. It fails if workers and the classifier are misled by the same features,
+because their errors are assumed to be independent.
 
-Needs the extra ``sklearn``.
+Requires the extra ``sklearn``.
 """
 
 from __future__ import annotations

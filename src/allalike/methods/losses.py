@@ -88,7 +88,7 @@ class CRH(LossMethod):
     Parameters
     ----------
     normaliser
-        Divisor of the losses before the logarithm: their ``sum``, or their ``max``, which gives the worst weight 0.
+        Divisor of the losses before the logarithm: their ``sum``, or ``max``, which gives the worst worker weight 0.
     loss
         For numbers: ``squared`` with the weighted mean, or ``absolute`` with the weighted median.
     standardise

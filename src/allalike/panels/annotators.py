@@ -32,7 +32,7 @@ from allalike.panels.summary import AnnotatorTest, ModelTest
 from allalike.panels.verdicts import Statistics, find_distances, sample_block
 
 EPSILON = 0.15  # for trained annotators
-_LEVEL = 0.05  # of the false discovery rate
+_LEVEL = 0.05  # bound on the false discovery rate
 _LEAST_RATE = 0.5  # winning rate of a model that may replace humans
 _MIN_TASKS = 30  # for Student's t
 _MIN_HUMANS = 3

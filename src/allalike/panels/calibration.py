@@ -45,7 +45,7 @@ from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_
 from allalike.result.summaries import find_truths
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-BINS = 10  # of confidence
+BINS = 10  # confidence bins
 _FOLDS = np.uint64(5)
 _STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
 _OPEN_ANSWERS = 50_000  # sample size for open labels

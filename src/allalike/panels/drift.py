@@ -5,7 +5,7 @@ compared by agreement and accuracy, scores by distance and error. Scores are als
 numbers.
 
 **Tasks in both panels.** An exact sign test (McNemar's for classes) detects changes in one direction. The consensus
-contains all verdicts by the others, earlier and now.
+contains all verdicts by the others in both panels.
 
 **Other tasks** may be harder than the earlier ones, so that all judges agree less. Welch's test therefore compares
 relative values: the agreement of a judge minus the mean of all judges, or the score minus the consensus. It needs three

@@ -64,8 +64,8 @@ from allalike.result.summaries import find_truths
 from allalike.result.tables import worker_columns
 
 _MAX_JUDGES = 100
-_MAX_ANSWERS = 50_000  # that are compared judge by judge
-_MAX_SCORES = 20_000  # that are compared judge by judge, and decided by every panel
+_MAX_ANSWERS = 50_000  # answers that are compared judge by judge
+_MAX_SCORES = 20_000  # scores that are compared judge by judge, and decided by every panel
 _POSITIVE = ("yes", "pass", "true", "1", "correct", "good")
 
 

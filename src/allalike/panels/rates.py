@@ -339,7 +339,7 @@ def list_further(
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
-    """Estimate the rate of each group, from its own gold labels or, if errors are equal, from all gold labels."""
+    """Estimate the rate of each group, from its own gold labels or, if errors do not differ, from all gold labels."""
     parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
     counts, are_equal, rows = Counts.of(verdict, truth), have_equal_errors(list(parts.values())), []
     for name, part in parts.items():

@@ -7,7 +7,7 @@ equals). The interval of the loss relative to the whole panel is a normal 95 % i
 
 Without gold labels, worth is agreement with the whole panel, weighted by its confidence. This ignores shared errors.
 
-**Recommendation.** With 50 gold labels, ten-fold cross-validation (two-fold for more than ten judges) compares three
+**Recommendation.** With at least 50 gold labels, ten-fold cross-validation (two-fold above ten judges) compares three
 options: the whole panel, the smallest panel that retains nearly all of its worth, and the best single judge. Panel and
 judge are selected on the other folds, and their errors are measured on each fold. The whole panel is the default. The
 option with the smallest error replaces it if the difference is above 1.645 standard errors (paired, one-sided 5 %).
@@ -32,7 +32,7 @@ from allalike.panels.verdicts import Marks, Members, ScoreVerdicts, Statistics, 
 
 _MAX_TRIED = 10  # judges up to which all panels are tried
 _MAX_SIZE = 20  # judges of a panel other than the whole
-_DIGITS = 9  # to which means are compared
+_DIGITS = 9  # digits to which means are compared
 _FOLDS = 10
 _ONE_SIDED, _MARGIN = 1.645, 0.01
 

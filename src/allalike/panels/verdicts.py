@@ -52,7 +52,7 @@ CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
 _CLOSE = 1e-9
 _SQUARE = 2
-_FOLDS = 5  # of gold labels
+_FOLDS = 5  # folds of gold labels
 _SHIFTS = 5  # other tasks to compare each task with
 _LEAST_WEIGHT = 1e-9  # relative to the largest, so that a single judge can decide
 

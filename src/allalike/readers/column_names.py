@@ -160,7 +160,7 @@ def rate_name(name: str, role: str) -> float:
 
 
 def is_gold(name: str) -> bool:
-    """Return whether a name means that a column contains gold labels."""
+    """Return whether a name implies that a column contains gold labels."""
     words = _split_words(name)
     return any(word in _OTHERS["gold"] for word in (*words, "".join(words)))
 
@@ -178,7 +178,7 @@ def name_consensus(name: str) -> str:
 
 
 def is_aside(name: str) -> bool:
-    """Return whether a name means that a column contains metadata, such as a time or an age."""
+    """Return whether a name implies that a column contains metadata, such as a time or an age."""
     words = [word for word in _split_words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 

@@ -158,7 +158,7 @@ def open_gold_table(gold: Any, files: Files | None = None) -> Source:
 def _of_table(
     table: Source, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
 ) -> tuple[Column, Column]:
-    """Return the columns of tasks and labels: the chosen ones, those with usual gold names, or those of the answers."""
+    """Return the columns of tasks and labels: chosen, usual for gold labels, or named as in the answers."""
     if not isinstance(chosen, Mapping):
         raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
     if odd := [role for role in chosen if role not in _ROLES]:

@@ -106,7 +106,7 @@ class Scan(Files):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files and folders that the answers are read from."""
+        """The files and folders from which the answers are read."""
         return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
@@ -140,7 +140,7 @@ class Scan(Files):
 
     @property
     def known_domain(self) -> Domain | None:
-        """The domain, if it is given completely."""
+        """The domain, if it is fully specified."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
     def kind(self, table: Source) -> Domain | None:

@@ -118,7 +118,7 @@ def _open_folder(folder: Path, files: Files) -> Source:
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
-    """Return the local files and folders that answers or gold labels are read from."""
+    """Return the local files and folders from which answers or gold labels are read."""
     names: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if hasattr(source, "inputFiles"):  # a data frame of Spark
         with suppress(Exception):  # reading raises the error

@@ -13,7 +13,7 @@ All tasks have equal weight, whereas in Krippendorff's alpha all answers have eq
 agreement w_ck: linear, 1 - |c - k| / (K - 1), or quadratic, 1 - ((c - k) / (K - 1))^2.
 
 Cohen's kappa (1960) compares two workers on their common tasks, where p and q are their class shares:
-p_e = sum_c p_c q_c, or weighted sum_ck w_ck p_c q_k (1968). For more workers it is the mean over pairs with at least
+p_e = sum_c p_c q_c, or weighted sum_ck w_ck p_c q_k (1968). For more workers, it is the mean over pairs with at least
 five common tasks (Light: Measures of response agreement for qualitative data. 1971).
 
 Kappas are low if nearly all tasks have the same class, because chance agreement is high (prevalence). AC1 is not low in

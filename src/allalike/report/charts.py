@@ -221,7 +221,7 @@ def _find_edges(values: Floats) -> Floats:
     """Return the edges of bins: twice the square root of the number of values, or one bin for equal values."""
     low, high = float(values.min()), float(values.max())
     size = max(abs(low), abs(high))
-    if high - low <= 1e-9 * size:  # they differ by rounding only
+    if high - low <= 1e-9 * size:  # they differ only by rounding
         half = 0.05 * size or 0.05
         return np.array([low - half, high + half])
     return np.linspace(low, high, int(np.clip(2 * np.sqrt(len(values)), 5, _MAX_BINS)) + 1)

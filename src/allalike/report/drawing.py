@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 BELOW = 42  # height of an axis with its numbers and its title
-_EDGE = 4  # around a picture
+_EDGE = 4  # margin around an image
 _LINE, _LETTER = 16, 7  # height of a line of text, and width of a letter
 _ROOM = 52  # width of the number of a tick
 _MAX_WRITTEN = 1e7  # larger numbers have an exponent

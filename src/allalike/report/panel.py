@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_ROWS, _MAX_TEXT = 200, 120
 _NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
-_MAX_RATIO = 4.0  # with the strongest colour
+_MAX_RATIO = 4.0  # ratio with the strongest colour
 _SOMEBODY = "another judge"
 
 Split = list[str | int]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from allalike.report.workers import People
 
 _HASHES = 2.0**64
-_MAX_DOUBT = 1e300  # of unbounded intervals
+_MAX_DOUBT = 1e300  # uncertainty of unbounded intervals
 _MAX_NAME = 80  # characters of the id of a task
 _MAX_DISAGREEMENTS, _MAX_CLASSES = 10, 8
 

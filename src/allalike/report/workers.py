@@ -1,8 +1,8 @@
 """Workers of a page: selection, table columns, map and distance matrix.
 
 All workers are shown up to a limit. Above it, flagged workers and those with the most answers are shown. Distances
-between workers are means over the sampled answers (roots for squared distances). Pairs without a common task get the
-mean of both workers' distances to others.
+between workers are means over the sampled answers (square roots for squared distances). Pairs without a common task are
+assigned the mean of both workers' distances to others.
 
 The map is classical scaling (Torgerson, Psychometrika 17, 1952): with the matrix D of distances, the two largest
 eigenvalues of ``B = -1/2 J D^2 J`` with ``J = I - 11'/n`` give the coordinates ``sqrt(l) v``. The first axis points

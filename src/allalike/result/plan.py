@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from allalike.methods import Fit
     from allalike.result.result import Result
 
-_N_CLASSES = 3  # distinguished
+_N_CLASSES = 3  # classes that are distinguished
 _MAX_OUTCOMES = 64  # of planned answers, before similar ones are merged
 _STEP = 1 / 64  # resolution of probabilities when merging
 _TINY = 1e-12
 ANYONE = "anyone"  # a new worker
-_NEARLY = 0.95  # of the largest gain, which is accepted
+_NEARLY = 0.95  # share of the largest gain that is accepted
 _STALE, _MANY = 0.02, 1000  # share of tasks, and number beside them, before bounds are computed again
 _MIN_GAIN = 1e-9  # relative to the mean error, the smallest gain that counts
 _ROUNDING = 1e-9
@@ -371,7 +371,7 @@ def assign(
 
 
 def _cut_digits(values: Floats) -> Floats:
-    """Round to ten digits, so that values that differ by rounding only are equal on every machine."""
+    """Round to ten digits, so that values that differ only by rounding are equal on every machine."""
     part, power = np.frexp(values)
     return np.asarray(np.ldexp(np.round(part * _DIGITS) / _DIGITS, power))
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
 _COUNTS = ["hits", "made", "due"]
-_MAX_CELLS = 1 << 24  # of tables of workers, labels and classes
+_MAX_CELLS = 1 << 24  # cells in tables of workers, labels and classes
 
 
 def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
@@ -191,7 +191,7 @@ FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, above which constant workers are not searched
 _MAX_LABEL = 20  # characters
 _FEW, _UNINFORMATIVE = "few answers", "uninformative"
-_MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
+_MAX_CLASSES = 1 << 12  # classes whose squared codes can be added without rounding
 _MIN_CHANCE = 0.01
 
 

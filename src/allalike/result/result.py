@@ -123,9 +123,9 @@ class Result(Framed[Frame]):
 
         The error is error_rate for classes, rmse for numbers, and mean_error otherwise. The method auto adds
         shared_tasks (tasks with other answers), relative_error, rank_low and rank_high, ci_low and ci_high (95 %
-        confidence interval of the error, with 20 gold labels), and few_answers (fewer than 5 shared tasks).
-        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted
-        by id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
+        confidence interval of the error, with at least 20 gold labels), and few_answers (fewer than 5 shared tasks).
+        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted by
+        id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
         return self._to_frame(flag_columns(self.run, self.weighing))
 
@@ -201,9 +201,9 @@ class Result(Framed[Frame]):
     def quality(self) -> Frame:
         """One row per worker and tag: precision, recall, f1 and support, compared with the estimated labels.
 
-        Works for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold labels, the
-        columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have dice,
-        hausdorff, hausdorff_95 and surface_distance: means over images, in pixels or in millimetres for volumes.
+        It is available for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold
+        labels, the columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have
+        dice, hausdorff, hausdorff_95 and surface_distance: means over images, in pixels or in millimetres for volumes.
 
         >>> import allalike
         >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
@@ -379,7 +379,7 @@ class Result(Framed[Frame]):
         price
             Price per answer (default: 1). With ``prices``, it applies to workers without a price of their own.
         prices
-            Price per answer: a mapping from workers to prices, a table with worker and price, or its path. Only
+            Price per answer: a mapping from workers to prices, a table with columns worker and price, or its path. Only
             workers with a price are asked, unless ``price`` is given. ``anyone`` is a new worker.
         batch
             Number of answers to collect before the next update (default: all that the budget pays for).

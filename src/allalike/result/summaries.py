@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from allalike.methods.fit import CopyGroup, Decide
 
 
-_MIN_ANSWERS = 3  # to gold tasks, per worker
+_MIN_ANSWERS = 3  # answers to gold tasks per worker
 _MIN_WORKERS = 5
 _EQUAL = 1e-9  # relative tolerance for equal distances
-_NORMAL = 1.959964  # 95 % of a normal distribution
+_NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
 
 
 def with_quorum(run: Run, fit: Fit) -> Fit:

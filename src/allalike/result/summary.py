@@ -50,7 +50,7 @@ class LabelKind(Section):
 class ConfidenceSummary(Section):
     """Expected share of correct labels with its interval and source, and answers per task.
 
-    ``trust`` is the accuracy with which the crowd predicts workers' errors (0 to 1), given 20 gold labels.
+    ``trust`` is the accuracy with which the crowd predicts workers' errors (0 to 1), given at least 20 gold labels.
     """
 
     mean: float

@@ -203,8 +203,8 @@ def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> 
 # Representations at a prompt and in a notebook.
 
 
-_N_TRUTHS = 3  # at a prompt
-_N_ROWS = 5  # of a table in a notebook
+_N_TRUTHS = 3  # labels at a prompt
+_N_ROWS = 5  # rows of a table in a notebook
 
 
 def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:

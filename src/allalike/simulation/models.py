@@ -105,7 +105,7 @@ def check_within(values: Any, most: float, what: str) -> Floats:
 
 
 def id_column(letter: str, number: int) -> pa.Array:
-    """Return numbered ids from 1, padded to equal length so that they sort numerically.
+    """Return ids numbered from 1, padded to equal length so that they sort numerically.
 
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']

@@ -46,7 +46,7 @@ class Normal(Population):
     low, high
         Bounds.
     outside
-        Treatment of values outside the bounds: ``truncate`` samples again, ``clip`` moves them to the bound, ``fold``
+        Treatment of values outside the bounds: ``truncate`` resamples them, ``clip`` moves them to the bound, ``fold``
         reflects them at the bound.
 
     >>> Normal(mean=0.6, sd=0.3, outside="clip").draw(4, seed=1).round(3)
@@ -78,7 +78,7 @@ class Normal(Population):
         return np.clip(drawn, self.low, self.high)
 
     def _truncated(self, uniform: Floats) -> Floats:
-        """Transform uniform numbers into truncated normal ones, by the inverse distribution function."""
+        """Transform uniform numbers into truncated normal ones, using the inverse distribution function."""
         from scipy import special
 
         low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd

@@ -271,12 +271,12 @@ class Simulated:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, fault, its parameters, and the source of copiers."""
+        """One row per worker: worker, fault, the worker's parameters, and the source of copiers."""
         return _frame(self._worker_columns())
 
     @cached_property
     def faults(self) -> dict[str, float]:
-        """Fault of each worker, the mean distance to the truth, for `allalike.OA`."""
+        """Fault of each worker (mean distance to the truth), for `allalike.OA`."""
         return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
 
     @cached_property
@@ -288,7 +288,7 @@ class Simulated:
         return id_column("t", len(self.drawn.truth))
 
     def columns(self) -> dict[str, Any]:
-        """Return worker, task and label of each answer, as Arrow columns or lists.
+        """Return the worker, task and label of each answer, as Arrow columns or lists.
 
         >>> simulate("mallows(items=3)", workers=2, tasks=1, seed=2).columns()["label"].to_pylist()
         ['c>a>b', 'a>b>c']

@@ -51,7 +51,7 @@ class PairDistances:
 
     @classmethod
     def of(cls, block: Block, compare: Callable[[Array, Array], Floats]) -> PairDistances:
-        """Compare every pair of answers to a task once; ``compare`` gets the rows of both answers."""
+        """Compare every pair of answers to a task once; ``compare`` receives the rows of both answers."""
         left, right = list_pairs(block)
         distance = np.empty(len(left))
         large = int(block.sizes.max(initial=0)) > _LARGE_TASK
@@ -155,7 +155,7 @@ def are_alike(block: Block) -> bool:
 
 
 def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the pairs of tasks with equally many answers, in chunks with a row for each task."""
+    """Yield the pairs of tasks with equal numbers of answers, in chunks with a row for each task."""
     size = block.same_size
     one, other = np.nonzero(np.tri(size, k=-1).T if once else ~np.eye(size, dtype=np.bool_))
     step = max(1, _PAIRS_PER_CHUNK // len(one))
@@ -180,7 +180,7 @@ def check_pairs(block: Block) -> None:
 
 
 def count_partners(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers by others to their tasks: an upper bound on the workers met."""
+    """Count, per worker, the answers by others to their tasks: an upper bound on the number of workers met."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
@@ -347,7 +347,7 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def list_entries(matrix: Any) -> tuple[Places, Places, Array]:
-    """Return row, column and value of the nonzero entries of an array, or of the entries of a sparse matrix."""
+    """Return the row, column and value of the nonzero entries of an array, or of the entries of a sparse matrix."""
     if isinstance(matrix, np.ndarray):
         row, column = np.nonzero(matrix)
         return row, column, matrix[row, column]

@@ -260,7 +260,7 @@ class Column:
         return len(call("unique", self.data.slice(0, sample)))
 
     def text_among_numbers(self) -> tuple[int, Any] | None:
-        """Return row and value of the first text if at least half of the distinct values are numbers, else None."""
+        """Return the row and value of the first text if at least half of the distinct values are numbers, else None."""
         values = self.factors[1].tolist()
         texts = sum(not reads_as_number(value) for value in values)
         return self.first_without_number() if 0 < texts <= len(values) / 2 else None
@@ -324,7 +324,7 @@ class Column:
         return Column(self.name, self.data[start:stop], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
-        """Return the column with row numbers, from 0, for use in errors."""
+        """Return the column with row numbers, from 0, for use in error messages."""
         other = copy(self)
         other._rows = rows
         return other
@@ -334,15 +334,15 @@ class Column:
         return self.data[index] if self.form is None else self.data[index].as_py()
 
     def row(self, index: int) -> int:
-        """Return the number of a row for the user: from 1, without a header."""
+        """Return the number of a row for the user: counted from 1, without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
     def first_unlike_number(self) -> tuple[int, Any]:
-        """Return row and value of the first value that is not written as a number."""
+        """Return the row and value of the first value that is not written as a number."""
         return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
 
     def first_without_number(self) -> tuple[int, Any]:
-        """Return row and value of the first value that cannot be read as a number."""
+        """Return the row and value of the first value that cannot be read as a number."""
         return self._first(lambda value: not reads_as_number(value))
 
     def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:

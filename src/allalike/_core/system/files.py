@@ -378,7 +378,7 @@ def _list_unfinished(place: Path) -> list[str]:
 
 
 def _mark(path: Path) -> list[int]:
-    """Return inode and modification time of a file, which other processes cannot predict."""
+    """Return the inode and modification time of a file; other processes cannot predict them."""
     try:
         status = path.lstat()
     except OSError:
@@ -475,7 +475,7 @@ def _rights(folder: Path) -> tuple[int, int, int]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, which are equal for all paths to it."""
+    """Return the device and inode of a file; they are the same for all paths to it."""
     try:
         status = path.stat()
     except (OSError, ValueError):

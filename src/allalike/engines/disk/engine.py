@@ -215,7 +215,7 @@ class Disk(Options, Engine):
     ----------
     memory
         Memory limit of all processes together, such as ``"2GB"``; by default half of the free memory. Memory that this
-        process used before is not counted, except for Python and its libraries.
+        process already uses is not counted, except for Python and its libraries.
     processes
         Number of processes; by default as many as cores and memory allow, or one if there are few answers.
     work_dir
@@ -330,7 +330,7 @@ class DiskRun(Run):
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up matrices in this process, because every other process would need its own matrix."""
+        """Add up matrices in this process, because each further process would need its own matrix."""
         return PairSums(len(self.workers), rows).add(_each_block(self.shards.stored), kernel).result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
@@ -378,7 +378,7 @@ class DiskTable(TaskTable):
     wide: bool = False
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array, for each shard."""
+        """Return the sum and count of an array, for each shard."""
         return [part.totals[name] for part in self.parts]
 
     def pieces(self) -> Iterator[Piece]:

@@ -5,8 +5,8 @@ if an executor is lost. A round broadcasts the parameters of the workers, and ea
 many partitions, each range of workers is then added up on an executor, so that the driver receives every sum once. Sums
 are added in a fixed order, so that two runs return the same numbers.
 
-It works for data that are stored on a cluster. On a single machine, the other engines are many times faster. It fails
-if the executors lack allalike or the driver has too little memory for the sums of all workers.
+It is suited to data that are stored on a cluster. On a single machine, the other engines are many times faster. It
+fails if the executors lack allalike or the driver has too little memory for the sums of all workers.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class SparkRun(Run):
 
     @property
     def pair_memory(self) -> int:
-        """The bytes available for sums of pairs; the driver receives those of several partitions together."""
+        """The bytes available for sums of pairs; the driver receives the sums of several partitions at once."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
     def counted(self, gold: Gold | None) -> SparkRun:
@@ -258,7 +258,7 @@ class SparkTable(TaskTable):
             self._totals = list(on_executors.unwrap(self._found.mapPartitions(on_executors.get_totals).collect()))
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array, for each shard."""
+        """Return the sum and count of an array, for each shard."""
         return [totals[name] for totals in self._totals]
 
     def pieces(self) -> Iterator[Piece]:
@@ -348,7 +348,7 @@ def _only_row(parts: list[Floats]) -> Floats:
 
 
 def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
-    """Return the number of ranges of workers that executors add up, or 1 if the driver adds up."""
+    """Return the number of ranges of workers that executors add up, or 1 if the driver adds up everything."""
     size = n_partitions * n_workers * worker_bytes
     if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1

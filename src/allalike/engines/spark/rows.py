@@ -1,9 +1,9 @@
 """Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
-The rows that one Spark task reads are an **input**. They are divided into chunks, one per partition, by the hashes of
-their tasks. A digest summarises them: it contains the workers, the distinct labels if there are few, and the counts of
-excluded rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows are
-numbered within their input, and globally when the number of rows of each input is known. Errors name these numbers.
+The rows that one Spark task reads are called an **input**. They are divided into chunks, one per partition, by the
+hashes of their tasks. A digest summarises them: it contains the workers, the distinct labels if there are few, and the
+counts of excluded rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows
+are numbered within their input, and globally when the number of rows of each input is known. Errors name these numbers.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[
 
 
 class _Router:
-    """A router of one input's rows to partitions, which summarises them in a digest."""
+    """A router that sends the rows of one input to partitions, and summarises them in a digest."""
 
     def __init__(self, number: int, plan: Plan) -> None:
         self._plan, self.digest = plan, Digest(number)
@@ -131,7 +131,7 @@ class _Router:
         self._many_labels = False
 
     def route(self, batch: Batch) -> Iterator[tuple[int, bytes]]:
-        """Yield a chunk for each partition that gets rows."""
+        """Yield a chunk for each partition that receives rows."""
         columns, rows = self._clean(batch)
         self.digest.n_kept += len(rows)
         if not len(rows):
@@ -231,7 +231,7 @@ def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None,
 
 
 def _find_text(label: Column, rows: Rows) -> FirstText | None:
-    """Return row and value of the first label that is not a number, or None."""
+    """Return the row and value of the first label that is not a number, or None."""
     label = copy(label)
     if label.looks_numeric():
         return None

@@ -99,7 +99,7 @@ def find_java() -> str:
 
 @contextmanager
 def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
-    """Convert Spark's failures to one sentence; with a context, a stopped session is recognised."""
+    """Convert Spark's failures to one-sentence errors; given a context, recognise a stopped session."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
@@ -313,7 +313,7 @@ def _same_interrupt() -> Iterator[None]:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return False for calls that Ctrl-C ended, which Py4J logs with a traceback."""
+    """Return False for log records of Py4J about calls that Ctrl-C interrupted."""
     return not any(text in str(record.msg) for text in _REPEATED_LOGS)
 
 

@@ -66,7 +66,7 @@ def fetch_places(source: Any, query: str | None, table: str | None) -> None:
 
 
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
-    """Return the local files of a source; for an address, those that were already fetched."""
+    """Return the local files of a source; for an address, those that have already been fetched."""
     named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]

@@ -103,7 +103,7 @@ def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) ->
 
 
 def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Return the columns that names suggest, or the best candidate if their content is impossible, or ask."""
+    """Return the columns that names suggest; if their content is impossible, the best candidate, or raise an error."""
     by_name: dict[str, str] = {}
     unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
@@ -376,7 +376,7 @@ class _Contents:
 
 
 def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Proposal]:
-    """Propose roles and shapes of a table by its content, regardless of how it was read."""
+    """Propose roles and shapes of a table based on its content, regardless of how it was read."""
     if table.roles:
         return []
     contents = _Contents(table, na=na)

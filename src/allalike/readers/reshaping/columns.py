@@ -393,7 +393,7 @@ def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[st
     """Return the type of the labels of a scale, and the labels that mean no answer; classes if the type is unclear.
 
     Ratings from 0 to 10 are levels, and other numbers that rarely recur are measurements. If words describe only some
-    of the ratings, the levels between are named by number.
+    of the ratings, the levels in between are named by number.
     """
     there = ~column.missing()
     given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)

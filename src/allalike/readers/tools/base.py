@@ -150,7 +150,7 @@ def load_records(path: Path) -> list[Any]:
 
 
 def unwrap(document: Any) -> Any:
-    """Return the list of records that a program wrapped in an object, such as with a count, and other values unchanged.
+    """Return the list of records that an object contains, for example with a count, and other values unchanged.
 
     >>> unwrap({"items": [{"id": 1}], "total": 1})
     [{'id': 1}]

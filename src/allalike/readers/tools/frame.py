@@ -1,4 +1,4 @@
-"""The frame of tools that write records: a reader is a function that yields answers.
+"""Framework for tools that write records: a reader is a function that yields answers.
 
 `Export` opens files, numbers their records, names file and record in errors, chooses the question, converts choices
 into classes or sets, and builds the table. If annotators have separate files, the path of a file identifies the

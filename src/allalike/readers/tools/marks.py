@@ -159,7 +159,7 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
 
 
 def parse_annotations(path: Path) -> Element:
-    """Parse a file of annotations as XML, without entities."""
+    """Parse a file of annotations as XML, and refuse entities."""
     from xml.etree import ElementTree  # nosec B405 # entities are refused below
 
     data = read_bytes(path)

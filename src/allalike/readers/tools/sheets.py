@@ -1,4 +1,4 @@
-"""The frame of tools that write tables: delimited text or spreadsheets, loaded into columns that readers modify."""
+"""Framework for tools that write tables: delimited text or spreadsheets, loaded into columns that readers modify."""
 
 from __future__ import annotations
 

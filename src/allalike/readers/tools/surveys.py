@@ -307,7 +307,7 @@ def find_instructed(text: str, answers: Collection[str]) -> str | None:
 
 
 def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group the parts of a question, whose names differ in a final number or bracket."""
+    """Group the parts of a question, whose names differ only in a final number or bracket."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(_ENDING.sub("", name), []).append(name)
@@ -377,8 +377,8 @@ def _name_block(names: Sequence[str], levels: Set[str]) -> str:
 def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the columns of options, with "no" for each option that a person left blank while ticking another.
 
-    Options of a question are columns whose names differ in a final number or bracket. Each has a single value: the same
-    mark in all of them, or the option's own text.
+    Options of a question are columns whose names differ only in a final number or bracket. Each has a single value: the
+    same mark in all of them, or the option's own text.
     """
     filled: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
