@@ -1,4 +1,4 @@
-"""Removal of passwords, tokens and signatures from addresses in text."""
+"""Remove passwords, tokens and signatures from addresses in text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 HIDDEN = "***"
 DATABASES = ("postgresql", "postgres", "sqlite", "duckdb")
-_SHORT = 3  # characters of a secret that is too short to be hidden: other text would match it
+_SHORT = 3  # characters of a secret that is too short to be hidden, because other text would match it
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}"  # at least two characters, because C: is a disk
-# A password may contain any character, also unquoted ones. In web addresses it does not begin like a port.
+# A password may contain any character, even unquoted ones. In web addresses it does not begin like a port.
 ADDRESS = re.compile(
     rf"(?P<start>(?:{_SCHEME}::)*(?P<scheme>(?P<own>{'|'.join(DATABASES)})(?=:)|{_SCHEME})://)"
     r"(?:(?P<user>[^:/?#@]*)(?::(?(own)|(?!\d+[/?#]))(?P<password>.*))?@)?"
@@ -45,7 +45,7 @@ def _hide_address(match: re.Match[str]) -> str:
 
 
 def find_secrets(word: str) -> set[str]:
-    """Return the secrets of an address, and their parts, which a parser may print separately.
+    """Return the secrets in an address, and the parts of secrets that a parser may print separately.
 
     >>> sorted(find_secrets("postgresql://ada:open:sesame@host/crowd?sslmode=require&token=abcd"))
     ['abcd', 'open', 'open:sesame', 'sesame']

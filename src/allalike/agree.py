@@ -51,15 +51,15 @@ def agreement(
     by: str | Sequence[str] | None = None,
     **how: Unpack[ReadOptions],
 ) -> Agreement | Agreements:
-    """Measure inter-annotator agreement: Krippendorff's alpha for any label type; kappas and AC1 for classes.
+    """Measure inter-annotator agreement: Krippendorff's alpha for any label type, kappas and AC1 for classes.
 
     Parameters
     ----------
     answers, domain, engine, **how
         As in `discover`.
     by
-        One or several columns whose values define groups of tasks or workers; agreement is measured per group.
-        Questions of a survey with different scales are always separate groups, named in the column ``block``.
+        One or several columns whose values define groups of tasks or workers; agreement is measured per group. Survey
+        questions with different scales always form separate groups, which are named in the column ``block``.
 
     >>> answers = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
     >>> rows = [(worker, task, float(x)) for worker, numbers in answers.items() for task, x in enumerate(numbers)]

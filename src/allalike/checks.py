@@ -1,4 +1,4 @@
-"""Checks of answers before methods run: warnings about probably misread columns, and notes about unusual data."""
+"""Checks of answers before methods run: warnings about columns that are probably misread, and notes on unusual data."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ _MAX_COUNTS = 1 << 22  # of labels, for each worker
 
 @dataclass(frozen=True)
 class Issue:
-    """A sign that the answers were misread or are unusual; a severe one makes every result worthless."""
+    """A sign that the answers were misread or are unusual; a severe issue makes every result worthless."""
 
     text: str
     severe: bool = False
 
 
 def warn_of(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> None:
-    """Issue a `DataWarning` for each severe issue; the first proposes other ways to read ``source``."""
+    """Issue a `DataWarning` for each severe issue; the first warning proposes other ways to read ``source``."""
     for place, issue in enumerate(issue for issue in issues if issue.severe):
         others = find_other_readings(source) if place == 0 else ()
         warnings.warn(DataWarning(issue.text, proposals=others), stacklevel=stacklevel + 1)
 
 
 def check_read_answers(answers: Answers | Scan) -> list[Issue]:
-    """Return the severe issues that follow from counts; none for answers that are not read yet."""
+    """Return the severe issues that counts reveal; none for answers that have not been read yet."""
     return [issue for issue in _check_counts(answers) if issue.severe] if isinstance(answers, Answers) else []
 
 
 def check_answers(run: Run, gold: Gold | None = None, *, again: bool = False) -> list[Issue]:
-    """Return all issues, severe ones first; after an update (``again``), without checks that read all answers.
+    """Return all issues, severe ones first; after an update (``again``), skip checks that read all answers.
 
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 2, "x"), ("bob", 3, "y")]))
@@ -120,7 +120,7 @@ def _check_counts(run: Run | Answers, *, again: bool = False) -> Iterator[Issue]
 
 
 def _explain_misreadings(run: Run | Answers, odd: set[str], *, again: bool) -> Iterator[str]:
-    """Explain each sign that columns were confused."""
+    """Explain each sign that columns were mistaken for others."""
     n_answers = int(run.answer_counts.sum())
     every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
     if "repeats" in odd:
@@ -187,7 +187,7 @@ def _check_crowd(run: Run) -> Iterator[Issue]:
 
 
 def _check_swapped(run: Run) -> Iterator[Issue]:
-    """Detect workers whose answers to different tasks agree more than the answers to one task do."""
+    """Detect swapped columns or bad workers: one worker's answers agree more than the answers to one task."""
     n_labels = run.encoding.n_labels
     if not run.encoding.nominal or run.worker_task is not None or len(run.workers) * n_labels > _MAX_COUNTS:
         return
@@ -216,7 +216,7 @@ def _count_by_worker(block: Block, *, n_labels: int) -> dict[str, Array]:
 
 
 def _check_spellings(run: Run) -> Iterator[Issue]:
-    """Detect classes, workers and tasks that are probably the same."""
+    """Detect different spellings of what is probably the same class, worker or task."""
     spellings = find_spellings(list_labels(run)) if run.encoding.nominal else None
     if spellings is not None and run.answer_counts.sum() >= _MANY_ANSWERS * run.n_tasks:
         spellings = max(map(find_spellings, _split_labels(run)), key=lambda part: part.labels if part else 0)
@@ -251,7 +251,7 @@ def _split_labels(run: Run) -> list[list[Any]]:
 
 
 def _find_typos(run: Run) -> list[tuple[Any, Any]]:
-    """Return pairs of a frequent word and a rare similar one."""
+    """Return pairs of a frequent word and a similar rare word."""
     labels = list_labels(run) if run.encoding.nominal else []
     near = find_near_words(labels)
     if not near:
@@ -296,7 +296,7 @@ def _check_abstentions(run: Run) -> Iterator[Issue]:
 
 
 def _check_domain(run: Run) -> Iterator[Issue]:
-    """Check inferred label types: numbers read as classes, or the reverse, and the levels of a scale."""
+    """Check inferred label types: numbers read as classes, or vice versa, and the levels of a scale."""
     encoding, labels = run.encoding, list_labels(run)
     if "domain" in run.notes.get("guessed", {}):
         numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
@@ -396,7 +396,7 @@ def _find_codes(run: Run) -> Iterator[Issue]:
 
 
 def _find_deviations(block: Block) -> tuple[Array, Array, Array]:
-    """Return worker, label and deviation from the task's median, for tasks with enough answers."""
+    """Return the worker, label and deviation from the task's median, for tasks with enough answers."""
     enough = block.to_answers(block.sizes >= _MIN_ANSWERS)
     deviation = np.abs(block.label - block.to_answers(find_order(block).middle(block)))
     return block.worker[enough], block.label[enough], deviation[enough]
@@ -439,7 +439,7 @@ def list_labels(run: Run | Answers) -> list[Any]:
 
 
 def _show(run: Run | Answers, number: float) -> Any:
-    """Return the label with this number as its code."""
+    """Return the label whose code is this number."""
     return run.encoding.decode(np.array([number]))[0]
 
 

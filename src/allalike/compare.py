@@ -61,11 +61,11 @@ def compare(
 ) -> Comparison:
     """Run several methods on the same answers, and rank them by their errors on gold labels or by their agreement.
 
-    With gold labels, the error is the mean distance to them, change is error / error(UA) - 1, and RI is
-    (error - error(UA)) / (error + error(UA)); negative values are better. A two-sided paired t-test of the distances
-    per task, at the 5 % level, compares the best method with every other. It is not corrected for multiple comparisons.
-    With few gold labels, a tie means that the difference is not significant. OA uses the gold labels, and is never the
-    best.
+    With gold labels, the error is the mean distance to them, change is error / error(UA) - 1, and RI is (error -
+    error(UA)) / (error + error(UA)); negative values are better. A two-sided paired t-test of the distances per task,
+    at the 5 % level, compares the best method with every other. It is not corrected for multiple comparisons. With few
+    gold labels, a tie means only that the difference is not significant. OA uses the gold labels and is never called
+    the best.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _solve(method: Method, run: Run) -> Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Labels of a method, or the reason for its failure, and its run time in seconds."""
+    """The labels from a method, or the reason for its failure, and its run time in seconds."""
 
     method: Method
     seconds: float
@@ -223,7 +223,7 @@ class Outcome:
         return isinstance(self.method, OA)
 
     def describe(self) -> dict[str, Any]:
-        """Return run time, rounds, convergence and note."""
+        """Return the run time, rounds, convergence and note."""
         fit = self.weighing
         if fit is None:
             return {"seconds": self.seconds, "iterations": None, "converged": None, "note": self.failure}
@@ -233,7 +233,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison(Framed[Frame]):
-    """Labels of several methods for the same answers.
+    """Labels that several methods estimate from the same answers.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ class Comparison(Framed[Frame]):
     summary
         Counts, settings, versions and inferred options; with gold labels also the best method.
     inputs
-        Files and folders of answers and gold labels, which `save` never replaces.
+        Files and folders with the answers and gold labels; `save` never replaces them.
 
     >>> from allalike.compare import compare
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -311,7 +311,7 @@ class Comparison(Framed[Frame]):
 
     @property
     def ranked_by(self) -> str:
-        """Column by which the table is sorted: error with gold labels, otherwise same, or distance.
+        """Column by which the table is sorted: error if there are gold labels, otherwise same or distance.
 
         It is distance for labels that rarely recur, such as numbers, and masks and sets combined from their parts.
         """
@@ -322,8 +322,8 @@ class Comparison(Framed[Frame]):
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV atomically, and return its path.
 
-        An earlier table of a comparison is replaced. Other files are replaced only with ``overwrite``, and inputs
-        never. With ``safe_csv``, texts that a spreadsheet would interpret as formulas get a leading apostrophe.
+        An earlier comparison table is replaced. Other files are replaced only with ``overwrite``, and inputs never are.
+        With ``safe_csv``, texts that a spreadsheet would interpret as formulas get a leading apostrophe.
 
         >>> import tempfile
         >>> from allalike.compare import compare
@@ -421,7 +421,7 @@ def _mean(values: Array) -> float:
 
 
 def _mean_of_others(matrix: Floats) -> list[float]:
-    """Return the mean of each row without its diagonal and unknown values."""
+    """Return the mean of each row, excluding the diagonal and unknown values."""
     others = [np.delete(row, place) for place, row in enumerate(matrix)]
     return [_mean(row[~np.isnan(row)]) for row in others]
 

@@ -63,25 +63,25 @@ def discover(
     Parameters
     ----------
     answers
-        A path or several (CSV, TSV, JSON lines, Parquet; globs too), an address (``s3://...``, ``postgresql://...``),
-        a pandas, polars, pyarrow or Hugging Face table, any other Arrow stream, rows of (worker, task, label), a label
-        matrix, what `allalike.read` or `allalike.scan` returns, or a Spark data frame or table. Tables of the result
-        are of the same kind (`Result.tables_as`).
+        One or several paths (CSV, TSV, JSON lines, Parquet; globs are allowed), an address (``s3://...``,
+        ``postgresql://...``), a pandas, polars, pyarrow or Hugging Face table, any other Arrow stream, rows of (worker,
+        task, label), a label matrix, what `allalike.read` or `allalike.scan` returns, or a Spark data frame or table.
+        Tables of the result have the same type (`Result.tables_as`).
     domain
         Label type: a name from `allalike.DOMAINS`, a `Domain`, or None to infer it.
     method
         A name from `allalike.METHODS`, with options in brackets if necessary, or a `Method`. ``auto`` weights workers
         only if a split-half test supports the weights.
     engine
-        A name from `allalike.ENGINES` or an `Engine`. Default: ``memory``, and ``disk`` for files that are larger than
+        A name from `allalike.ENGINES` or an `Engine`. Default: ``memory``, or ``disk`` for files that are larger than
         half of the free memory.
     gold
         Gold labels: a path or a table with task and label, a mapping, rows of (task, label), ``"column:NAME"`` for a
         column of the table of answers, or ``"export"`` for gold labels that a tool marks in its export. auto and OA use
         them as evidence, after a check that they fit the answers. The error in the summary is estimated without them.
     history
-        Worker statistics from an earlier run, for auto: a result, its folder, its table of workers, or a table with
-        worker, answers and error_rate (or rmse).
+        Worker statistics from an earlier run, for the method auto: a result, its folder, its table of workers, or a
+        table with worker, answers and error_rate (or rmse).
     screening
         Whether auto screens the crowd for copies and uninformative workers.
     seed
@@ -89,21 +89,21 @@ def discover(
     ties
         ``random`` breaks ties by a hash of seed, task and label; ``first`` takes the first label.
     min_confidence
-        Minimum confidence; tasks below it have no label.
+        Minimum confidence; tasks with a lower confidence get no label.
     gold_columns
         Columns of the gold labels, if their names are ambiguous: ``{"task": ..., "label": ...}``.
     gold_map
         Mapping from gold labels to answers, if they are spelled differently: a mapping, a file with the columns from
         and to, or a text such as ``0=1,1=2``; ``same`` if gold labels and answers mean the same.
     use_gold
-        Whether gold labels are evidence, or only measure the error.
+        Whether gold labels are used as evidence, or only to measure the error.
     **how
         Options for reading the input, as in `allalike.read`: columns, wide, duplicates, missing, na_values,
         abstain_label, label_map, tool, question, worker_from, encoding, decimal, include, exclude, layout, query,
         table.
 
-    Warns with a `DataWarning` if the answers were probably misread, and with a `DataNote` about excluded rows or
-    unusual input. `Result.notes` lists all warnings.
+    Issues a `DataWarning` if the answers were probably misread, and a `DataNote` about excluded rows or unusual input.
+    `Result.notes` lists all warnings.
 
     >>> import allalike
     >>> rows = [("ada", "t1", "cat"), ("bob", "t1", "cat"), ("eve", "t1", "dog"), ("ada", "t2", "dog"),
@@ -198,7 +198,7 @@ def find_ties(seed: int, ties: str) -> Ties:
 
 
 def read_whole(source: Answers | Scan, engine: str | Engine | None) -> tuple[Engine, Answers | Scan]:
-    """Choose the engine, and read the answers into memory unless the engine reads them.
+    """Choose the engine, and read the answers into memory unless the engine itself reads them.
 
     The default is ``memory``, or ``disk`` if the answers need more than half of the free memory.
     """
@@ -226,7 +226,7 @@ def load_run(where: Engine, held: Answers | Scan, known: Gold | None, ties: Ties
 
 
 def _explain_gold(error: GoldError, where: Engine, held: Answers | Scan, known: Gold | None, gold: Any) -> GoldError:
-    """Add possible meanings of the gold labels to the error."""
+    """Add the possible meanings of the gold labels to the error."""
     if known is None or known.stated:
         return error
     misfit = find_misfit(load_run(where, held, None, DRAWN, guessed=False), known)

@@ -72,7 +72,7 @@ class Proposal:
     options
         Options by name.
     preview
-        Result of a trial, such as "2 classes, 9 workers, 100 tasks".
+        Result of trying these options, such as "2 classes, 9 workers, 100 tasks".
     score
         Score relative to other proposals, if known.
     files
@@ -97,8 +97,8 @@ class Proposal:
 class InputError(AllalikeError, ValueError):
     """Answers that cannot be read.
 
-    The ``options`` of the first of the ``proposals`` resolve the error, as arguments of `allalike.read` and
-    `allalike.discover`. The command line prints complete commands instead.
+    Passing the ``options`` of the first of the ``proposals`` to `allalike.read` or `allalike.discover` resolves the
+    error. The command line prints complete commands instead.
 
     >>> print(InputError("The labels may be numbers or classes.", domain="real"))
     The labels may be numbers or classes. Use domain='real'.

@@ -1,8 +1,8 @@
-"""Result tables in the type of data frame that the answers were read from.
+"""Result tables, in the same type of data frame as the answers.
 
-Answers from polars give polars frames. Answers from Arrow, DuckDB or another Arrow stream give Arrow tables, and a
-Hugging Face data set gives such data sets. Files, rows and pandas frames give pandas frames. `Framed.tables_as` selects
-another type. Only pandas frames have an index; in the others it becomes the first column.
+Tables are polars frames for polars frames, Arrow tables for Arrow, DuckDB and other Arrow streams, Hugging Face data
+sets for Hugging Face data sets, and pandas frames for files, rows and pandas frames. `Framed.tables_as` selects another
+type. Only pandas frames have an index; in the others, it becomes the first column.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXTRAS = {"polars": "polars", "datasets": "huggingface"}
 
 
 class Framed(Generic[Frame]):
-    """A base of results with tables, whose type parameter is the type of their frames (default: pandas).
+    """Base class of results with tables; its type parameter is the type of the frames (default: pandas).
 
     >>> import allalike, polars
     >>> frame = polars.DataFrame({"worker": ["ada", "bob"], "task": [1, 1], "label": ["x", "x"]})
@@ -80,7 +80,7 @@ def make_frame(table: Mapping[str, Values | Array] | pd.DataFrame, frame: str, i
 
 
 def number_repeated(names: Sequence[str]) -> list[str]:
-    """Return distinct names: a repeated one, such as that of a class called task, gets a number.
+    """Return distinct names: a repeated name, such as that of a class called task, gets a number.
 
     >>> number_repeated(["task", "x", "task"])
     ['task', 'x', 'task.2']
@@ -95,7 +95,7 @@ def _take_over(column: pd.Series[Any]) -> Values:
 
 
 def _typed(column: Values | Array) -> Values | Array:
-    """Convert Python objects to Arrow, sets to lists; values that Arrow cannot hold stay, and later become texts."""
+    """Convert Python objects to Arrow, and sets to lists; values unknown to Arrow remain, and later become text."""
     if not isinstance(column, Values) or not isinstance(column.data, list):
         return column
     listed = [sorted(value) if isinstance(value, Set) else value for value in column.data]

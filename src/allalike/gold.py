@@ -3,10 +3,10 @@
 Gold labels that are spelled differently from the answers, such as 0, 1, 2 instead of 1, 2, 3, would overrule all
 workers. The majority vote of the tasks needs no weights and is the same on every engine.
 
-A label map is rated by the log likelihood ratio of the votes (in nats): gold labels mapped, against gold labels as they
-are. The logarithm of the number of similar maps is subtracted, because one of many maps fits by chance. The constants
-are from 68 public crowds: the majority vote agreed with at least 35 % of the gold labels of two classes, and with 44 %
-of more. Gold labels are also accepted as they are if enough workers clearly agree with them.
+A label map is rated by the log likelihood ratio (in nats) of the votes, given mapped and unmapped gold labels. The
+logarithm of the number of similar maps is subtracted, because one of many maps may fit by chance. The constants are
+from 68 public crowds: the majority vote agreed with at least 35 % of the gold labels for two classes, and with at least
+44 % for more. Gold labels are also accepted unmapped if enough workers clearly agree with them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MAX_SHOWN = 3
 
 @dataclass(frozen=True)
 class LabelMap:
-    """A label map for gold labels: in words, as a gold map, and the number of tasks that agree under it."""
+    """A label map for gold labels: its description, its ``gold_map``, and the number of tasks that agree under it."""
 
     what: str
     gold_map: str
@@ -67,7 +67,7 @@ class GoldVotes:
     """Gold labels and majority votes of tasks without tied votes.
 
     ``values`` are the distinct gold labels, and ``codes`` their indices in ``labels``, the labels of the answers
-    (``len(labels)`` if no answer has it). Per task, ``gold`` is an index in the values and ``vote`` one in the labels.
+    (``len(labels)`` if no answer has it). Per task, ``gold`` is an index in ``values`` and ``vote`` one in ``labels``.
     """
 
     values: Sequence[Any]
@@ -78,7 +78,7 @@ class GoldVotes:
 
     @property
     def unheard(self) -> npt.NDArray[np.bool_]:
-        """A mask of the gold labels that no answer has."""
+        """A mask of the gold labels that occur in no answer."""
         return self.codes >= len(self.labels)
 
     def count_agreeing(self, meant: Codes) -> int:
@@ -111,12 +111,12 @@ class GoldMisfit:
         return text
 
     def describe(self) -> Issue:
-        """Return the issue for gold labels that are only used to evaluate."""
+        """Return the issue for gold labels that are used only for evaluation."""
         best = [each for each in self.maps[:1] if len(each.gold_map) <= _MAX_COMMAND and "'" not in each.gold_map]
         return Issue(self.what + "".join(f" To map the labels, use gold_map='{each.gold_map}'." for each in best))
 
     def refuse(self, *, usable: bool = True) -> GoldError:
-        """Return the error for gold labels used as evidence; if ``usable``, also suggest to keep them unmapped."""
+        """Return the error for gold labels used as evidence; if ``usable``, also suggest keeping them unmapped."""
         suggestions: list[tuple[str, dict[str, Any]]] = []
         for each in self.maps[:_MAX_SHOWN]:
             if len(each.gold_map) <= _MAX_COMMAND:
@@ -129,7 +129,7 @@ class GoldMisfit:
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
-    """Return the mismatch between gold labels of classes and the answers, if any; None if the user mapped the labels.
+    """Return the mismatch between gold classes and the answers, if any; None if the user mapped the labels.
 
     >>> import allalike
     >>> rows = [(worker, task, 1 + task % 3) for worker in "abc" for task in range(9)]
@@ -153,7 +153,7 @@ def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:
 
 
 def is_contradicted(votes: GoldVotes) -> bool:
-    """Return whether fewer votes agree with gold than in any crowd, or than by chance.
+    """Return whether fewer votes agree with gold than in any public crowd, or than expected by chance.
 
     >>> codes, many = np.array([0, 1]), np.arange(30) % 2
     >>> [is_contradicted(GoldVotes("xy", codes, "xy", many, vote)) for vote in (1 - many, many[::-1], many)]
@@ -183,7 +183,7 @@ def _find_maps(votes: GoldVotes) -> list[LabelMap]:
 
 
 def _compute_support(votes: GoldVotes, meant: Codes, price: float) -> float:
-    """Compute the log likelihood ratio of the votes for a map, in nats, less its price."""
+    """Compute the log likelihood ratio of the votes for a map, in nats, minus its price."""
     changed, lost = (meant != votes.codes)[votes.gold], (meant >= len(votes.labels)) & ~votes.unheard
     if not changed.any() or lost.any():
         return 0.0
@@ -204,7 +204,7 @@ def _compute_support(votes: GoldVotes, meant: Codes, price: float) -> float:
 
 
 def _propose_spellings(votes: GoldVotes) -> Iterator[tuple[str, Codes, float]]:
-    """Propose to ignore case and punctuation of labels that no answer has; yield text, codes and price."""
+    """Propose ignoring case and punctuation in labels that no answer has; yield text, codes and price."""
 
     def fold(value: Any) -> str:
         return "".join(mark for mark in str(value).casefold() if mark.isalnum())
@@ -278,7 +278,7 @@ def _compare_with_votes(run: Run, gold: Gold) -> GoldVotes | None:
 
 
 def _vote(block: Block, *, aggregate: Callable[..., Any], every: bool) -> dict[str, Array]:
-    """Return majority votes, and a mask of those that are not tied and have gold labels (or are any, if ``every``)."""
+    """Return majority votes, and a mask of untied votes for tasks with gold labels (all tasks if ``every``)."""
     decided = aggregate(block, np.ones(block.n_workers), np.zeros(block.n_workers))
     wanted = np.full(block.n_tasks, every)
     wanted[block.gold_task] = True

@@ -72,7 +72,7 @@ def _read(path: str) -> Any:
 
 
 def _is_guarded(path: Path) -> bool:
-    """Return whether texts of a table are protected from becoming formulas, according to its summary."""
+    """Return whether the summary says that texts of the table are protected from becoming formulas."""
     try:
         folder = path.parent.parent if path.parent.name == DETAILS else path.parent
         summary = read_summary(folder)

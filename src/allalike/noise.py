@@ -1,4 +1,4 @@
-"""Noise models: estimates of faults from disparities, and optimal weights for faults, by label type.
+"""Noise models by label type: they estimate faults from disparities, and compute optimal weights from faults.
 
 `allalike.simulation` samples answers from these and other error models.
 """
@@ -25,8 +25,8 @@ _DUST_SHARE = 1e-12  # relative to the operands; smaller results are rounding er
 class Noise(Options):
     """An error model, which computes faults from disparities, and weights from faults.
 
-    `weighting` is P-TD's default for this noise. `chance` is the expected distance from a guess to the truth, or None
-    if it is unknown.
+    `weighting` is the default weighting of P-TD for this noise. `chance` is the expected distance from a guess to the
+    truth, or None if it is unknown.
     """
 
     name: ClassVar[str]
@@ -54,7 +54,7 @@ class Noise(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class General(Noise):
-    """Noise without a model; only the largest distance of a worthless answer to the others may be known.
+    """Noise without a model; only the largest distance from a worthless answer to the others may be known.
 
     >>> import numpy as np
     >>> General().weight(np.array([1.0, 3.0]))
@@ -112,7 +112,7 @@ class Gaussian(Noise):
     nonpositive
         Treatment of faults that are not positive: ``floor``, ``clip`` or ``zero``.
     floor
-        Lower bound of faults with ``floor``, as a share of half the mean distance.
+        Lower bound on faults for ``floor``, as a share of half the mean distance.
 
     >>> import numpy as np
     >>> pi = np.array([197.3125, 307.5625, 491.25, 319.75, 418.375])
@@ -153,8 +153,8 @@ class Gaussian(Noise):
 # Laplace noise on numbers; a worker's fault is the mean absolute error.
 #
 # The density exp(-|x - t| / b) / (2 b) has heavier tails than a Gaussian, so outliers are common. The fault b is the
-# worker's mean absolute error. If it is known, the most likely true value minimises sum_i |x_i - t| / b_i; it is the
-# weighted median with weights 1 / b_i.
+# worker's mean absolute error. If it is known, the most likely true value minimises sum_i |x_i - t| / b_i. This value
+# is the weighted median with weights 1 / b_i.
 #
 # The expected distance between two answers is b_i + b_j - b_i b_j / (b_i + b_j), and not the sum of the faults.
 # Therefore faults are not estimated from disparities, and P-TD uses the disparity itself.
@@ -202,9 +202,9 @@ class OneCoin(Noise):
     classes
         Number of classes.
     mu
-        Estimate of the mean fault: ``half`` the mean distance, or ``exact``.
+        Estimate of the mean fault: ``half`` (half the mean distance) or ``exact``.
     transform
-        Conversion from fault to weight: ``log`` odds, or ``linear``.
+        Conversion from fault to weight: ``log`` (log odds) or ``linear``.
 
     >>> import numpy as np
     >>> pi = np.array([0.34375, 0.375, 0.46875, 0.5625, 0.625])

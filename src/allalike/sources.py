@@ -112,7 +112,7 @@ def open_gold_within(answers: Answers | Scan, gold: str, gold_map: Any) -> tuple
 
 
 def _spelling(answers: Answers | Scan) -> dict[str, Any]:
-    """Return the words for a missing label, and the label map of the answers."""
+    """Return the words that mean a missing label, and the label map of the answers."""
     how = answers.read_options if isinstance(answers, Answers) else vars(answers)
     return {"na": how.get("na_values") or NA, "label_map": how.get("label_map")}
 
@@ -127,7 +127,7 @@ def name_columns(answers: Answers | Scan) -> Mapping[str, str]:
 
 
 def suggest_columns(error: GoldError, answers: Answers | Scan, gold: Any) -> GoldError:
-    """Return an error about the columns of gold, with a suggestion if one contains tasks of the answers.
+    """Return an error about the columns of gold, with a suggestion if one column contains tasks of the answers.
 
     >>> import allalike
     >>> answers = allalike.read([("ada", "t1", "x"), ("bob", "t1", "x"), ("ada", "t2", "y")])

@@ -43,7 +43,7 @@ _ABSTENTIONS = frozenset(word.replace("_", " ") for word in _ABSTENTION_WORDS.sp
 
 @dataclass(frozen=True)
 class Spellings:
-    """Labels that are probably the same: examples of pairs, their number, and the option that joins them."""
+    """Labels that are probably the same: examples of pairs, the number of labels, and the option that merges them."""
 
     pairs: tuple[tuple[Any, Any], ...]
     labels: int
@@ -75,7 +75,7 @@ def find_spellings(values: Iterable[Any]) -> Spellings | None:
 
 
 def _group(texts: dict[Any, str], key: Callable[[str], Any], option: str) -> Spellings:
-    """Group labels by a key; the option is not proposed if many labels have no key."""
+    """Group labels by a key; no option is proposed if many labels have no key."""
     groups: dict[Any, list[Any]] = {}
     for value, text in texts.items():
         if (meant := key(text)) is not None:
@@ -139,7 +139,7 @@ def find_near_words(labels: Iterable[Any]) -> list[tuple[str, str]]:
 
 
 def find_same_ids(ids: Iterable[Any]) -> list[tuple[Any, Any]]:
-    """Find ids that differ only in case and blanks, unless case seems meaningful because most ids differ in it."""
+    """Find ids that differ only in case and blanks, unless case seems meaningful because it distinguishes most ids."""
     known = [each for each in ids if isinstance(each, str) and len(each.strip()) > 1]
     first: dict[str, str] = {}
     pairs = [(one, each) for each in known if (one := first.setdefault("".join(each.split()).casefold(), each)) != each]

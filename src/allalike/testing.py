@@ -1,4 +1,4 @@
-"""Laws of label types and methods, for tests of new ones.
+"""Laws that label types and methods must satisfy, for testing new ones.
 
 `check_domain` and `check_method` raise an AssertionError that names the broken law.
 """
@@ -36,7 +36,7 @@ Row = tuple[Any, Any, Any]
 
 
 def as_rows(answers: Sequence[Row]) -> list[Row]:
-    """Return answers as a list of rows, after a check for three workers and three tasks.
+    """Return answers as a list of rows, after checking that there are three workers and three tasks.
 
     >>> as_rows([("ada", 1, "x")])
     Traceback (most recent call last):
@@ -49,7 +49,7 @@ def as_rows(answers: Sequence[Row]) -> list[Row]:
 
 
 def sparse(rows: list[Row], seed: int) -> list[Row]:
-    """Keep one to three answers per task, which are few per worker."""
+    """Keep one to three answers per task, so that each worker has few answers."""
     rng = np.random.default_rng(seed)
     kept: list[Row] = []
     for task in dict.fromkeys(task for _, task, _ in rows):
@@ -72,7 +72,7 @@ def solve(rows: list[Row], domain: Domain, method: str | Method, engine: Engine 
 
 
 def same_results(law: str, left: Result, right: Result) -> None:
-    """Raise an AssertionError if results differ by more than rounding."""
+    """Raise an AssertionError if results differ by more than rounding errors."""
     for column in ("disparity", "fault", "weight"):
         one, other = (getattr(result.weighing, column) for result in (left, right))
         if not np.allclose(one, other, rtol=1e-7, atol=1e-10, equal_nan=True):
@@ -135,7 +135,7 @@ def _rows(table: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[Row]
 
 
 def _check_crowd(method: Method, domain: Domain, rows: list[Row], engines: Sequence[Engine]) -> None:
-    """Check that weights sum to 1, and that the order of rows and the engine change nothing."""
+    """Check that weights sum to 1, and that the order of rows and the engine do not change results."""
     first = solve(rows, domain, method)
     _check_weights(first)
     same_results("The order of rows does not matter", first, solve(shuffled(rows, seed=4), domain, method))
@@ -151,7 +151,7 @@ def _check_weights(result: Result) -> None:
 
 
 def _check_equals(method: Method, domain: Domain, rows: list[Row]) -> None:
-    """Check that workers with equal answers have equal weights, and that the label is theirs."""
+    """Check that workers with equal answers have equal weights, and that the label is their answer."""
     first = {task: label for _, task, label in reversed(rows)}
     result = solve([(worker, task, label) for worker in range(4) for task, label in first.items()], domain, method)
     weight = result.workers["weight"].to_numpy()
@@ -213,7 +213,7 @@ def _check_codes(domain: Domain, answers: Answers, rows: list[Row]) -> None:
 
 
 def _check_distance(answers: Answers) -> None:
-    """Check that distances are 0 to oneself, symmetric, and never negative; NaN means unknown."""
+    """Check that distances are symmetric, never negative, and 0 from a label to itself; NaN means unknown."""
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))[:_MAX_COMPARED_LABELS]
     left, right = (answers.label[side] for side in np.nonzero(task[:, None] == task))
     between = answers.encoding.kernels.distance_between
@@ -224,7 +224,7 @@ def _check_distance(answers: Answers) -> None:
 
 
 def _check_sums(answers: Answers) -> None:
-    """Compare the sums of a block with plain loops over its answers."""
+    """Compare the sums of a block with the results of plain loops over its answers."""
     encoding, weights = answers.encoding, np.random.default_rng(0).uniform(0.1, 1.0, len(answers.workers))
     task = np.repeat(np.arange(len(answers.tasks)), np.diff(answers.starts))
     [block] = (encoding.prepare(block) for block in answers.blocks(answers.n_answers))

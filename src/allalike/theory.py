@@ -54,7 +54,7 @@ def _as_floats(values: Any, name: str) -> Floats:
 
 
 def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) -> N:
-    """Return a number as a float and a list as an array, after a check of their range."""
+    """Return a number as a float and a list as an array, after checking their range."""
     array = _as_floats(values, name)
     for value in (array.min().item(), array.max().item()):
         if not least <= value <= most:
@@ -65,7 +65,7 @@ def _as_numbers(values: N, name: str, *, least: float = 0, most: float = inf) ->
 
 
 def _as_number(value: float, name: str, *, least: float = 0, most: float = inf) -> float:
-    """Return one number, after a check of its range."""
+    """Return one number, after checking its range."""
     if _as_floats(value, name).ndim:
         raise OptionError(f"{name} is {value!r}. It must be one number.")
     return _as_numbers(value, name, least=least, most=most)
@@ -88,7 +88,7 @@ def _plain(values: Any) -> Any:
 
 
 def cosine_to_squared(cosine: N) -> N:
-    """Return 2 (1 - cos), the squared distance of two vectors of length one.
+    """Return 2 (1 - cos), the squared distance between two unit vectors.
 
     Workers in descending order of their mean cosine with the others are in ascending order of disparity.
 
@@ -101,8 +101,7 @@ def cosine_to_squared(cosine: N) -> N:
 def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
     """Return (n-1)/n (pi_i - mubar), each worker's squared distance to the mean answer, with mubar half the mean of pi.
 
-    It is exact for squared distances where every worker answered every task, and is the estimate of P-TD-AK with
-    ridge 4.
+    It is exact for squared distances if every worker answered every task, and is the estimate of P-TD-AK with ridge 4.
 
     Parameters
     ----------
@@ -120,8 +119,8 @@ def distance_to_mean(disparity: npt.ArrayLike) -> Floats:
 def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
     """Return (n-1) pi_i / (n-1+r), a worker's disparity after r copies of the worker join the crowd.
 
-    Copies have distance 0 from each other, so copied workers look better, for any distance. Disparities detect bad
-    workers with independent errors, but not bad workers who agree.
+    Copies have distance 0 from each other, so copied workers look better, whatever the distance. Disparities detect bad
+    workers with independent errors, but not bad workers who agree with each other.
 
     Parameters
     ----------
@@ -151,9 +150,9 @@ def cloned_disparity(disparity: N, workers: int, copies: int) -> N:
 def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0, mean_bias: npt.ArrayLike = 0.0) -> N:
     """Return f_i + mu - 2 <b_i, b_T>, the expected disparity for squared distances.
 
-    With the fault and the bias of one other worker in place of the means it is the expected distance of the two.
-    It holds for any errors that are independent between workers, Gaussian or not. Without bias only f_i + mu remains,
-    so disparities order workers as faults do.
+    With the fault and the bias of one other worker in place of the means, it is the expected distance between the two
+    workers. It holds for any errors that are independent across workers, Gaussian or not. Without bias, only f_i + mu
+    remains, so disparities and faults order workers equally.
 
     Parameters
     ----------
@@ -180,8 +179,8 @@ def expected_disparity(fault: N, mean_fault: float, *, bias: npt.ArrayLike = 0.0
 def expected_disparity_one_coin(fault: N, mean_fault: float, *, classes: int = 2) -> N:
     """Return mu + (1 - c mu) f_i with c = k / (k-1), the expected disparity under one-coin noise.
 
-    It grows with the fault if and only if mu < (k-1) / k, so if the others are better than random guessing on average.
-    Otherwise the best workers are the farthest from the others.
+    It grows with the fault if and only if mu < (k-1) / k, that is, if the others are on average better than random
+    guessing. Otherwise, the best workers are the farthest from the others.
 
     >>> expected_disparity_one_coin(0.25, 0.5)
     0.5
@@ -212,9 +211,9 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     """Return the probability that Mallows noise swaps each pair of items: (1, 2), (1, 3), ..., (2, 3), ...
 
     Items that are g places apart in the true ranking keep their order with probability h(g+1) - h(g), where
-    h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference and therefore includes phi = 1.
-    A ranking is an answer of 0 or 1 for each pair, and the probability of a swap is its bias. These numbers are the
-    ``bias`` of `expected_disparity` with Kendall's tau, and their mean is the fault.
+    h(x) = x / (1 - phi^x) (Mallows 1957). The implementation avoids the difference, and also works for phi = 1. A
+    ranking is treated as an answer of 0 or 1 for each pair; the probability of a swap is its bias. The result is
+    the ``bias`` of `expected_disparity` with Kendall's tau, and its mean is the fault.
 
     Parameters
     ----------
@@ -236,11 +235,11 @@ def mallows_swaps(phi: float, items: int) -> Floats:
     return swaps
 
 
-# Bounds of disparities, given faults, for unknown error models.
+# Bounds on disparities, given faults, for unknown error models.
 
 
 def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | None = None) -> tuple[N, N]:
-    """Return f_i + mu -+ 2 sqrt(f_i) |b_T|, bounds of the expected disparity for squared distances.
+    """Return f_i + mu -+ 2 sqrt(f_i) |b_T|, bounds on the expected disparity for squared distances.
 
     The size of the mean bias |b_T| is at most sqrt(mu), which is the default. Then the disparity of a worker with
     f_i = g mu is between (1 - sqrt(g))^2 mu and (1 + sqrt(g))^2 mu. Workers who always give the same wrong answer
@@ -265,10 +264,10 @@ def disparity_bounds(fault: N, mean_fault: float, *, mean_bias: npt.ArrayLike | 
 
 
 def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
-    """Return E_t max(f_i, f_t) and f_i + mu, bounds of the expected disparity for metrics.
+    """Return E_t max(f_i, f_t) and f_i + mu, bounds on the expected disparity for metrics.
 
-    The upper bound is the triangle inequality and always holds. The lower bound needs a distance that is a norm, and
-    errors that are symmetric around 0. It fails, for example, on labels that are usually wrong.
+    The upper bound is the triangle inequality and always holds. The lower bound requires a distance given by a norm,
+    and errors that are symmetric around 0. It fails, for example, for labels that are usually wrong.
 
     Parameters
     ----------
@@ -287,9 +286,9 @@ def metric_disparity_bounds(fault: N, faults: npt.ArrayLike) -> tuple[N, N]:
 
 
 def metric_fault_bounds(disparity: N) -> tuple[N, N]:
-    """Return pi_i / 2 and pi_i, bounds of the fault of a worker who is not better than the mean.
+    """Return pi_i / 2 and pi_i, bounds on the fault of a worker who is not better than average.
 
-    They hold where both bounds of `metric_disparity_bounds` hold. For workers who are better than the mean, only the
+    They hold whenever both bounds of `metric_disparity_bounds` hold. For workers who are better than average, only the
     upper bound holds.
 
     >>> metric_fault_bounds(3.0)
@@ -307,7 +306,7 @@ def separates(good: float, bad: float, mean_fault: float, *, mean_bias: npt.Arra
 
     The size of the mean bias |b_T| is at most sqrt(mu), which is the default: faults above 9 mu are separated from
     faults below mu. If the condition fails, some crowd with this mean fault and mean bias does not rank the bad worker
-    behind the good one. Without mean bias any two faults are separated.
+    behind the good one. Without mean bias, any two faults are separated.
 
     Parameters
     ----------
@@ -338,9 +337,9 @@ def hammer_spammer_gap(
 ) -> float:
     """Return the expected disparity of spammers minus the expected disparity of hammers.
 
-    With alpha the share of spammers, and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2.
+    If alpha is the share of spammers and v = f - |b|^2 the variance, it is v_P - v_H + (1 - 2 alpha) |b_P - b_H|^2.
     Spammers stand out if their variance is larger or, while they are a minority, if their bias differs. The formula is
-    exact if each other worker is a spammer with probability alpha. `hammer_spammer_conditions` follow from it.
+    exact if each other worker is a spammer with probability alpha. The `hammer_spammer_conditions` follow from it.
 
     Parameters
     ----------
@@ -373,8 +372,8 @@ def hammer_spammer_conditions(
 
     (a) b_H = 0 and 2 alpha |b_P|^2 < f_P - f_H, which is also necessary where b_H = 0; (b) f_H = 0 < f_P and
     alpha < 1/2; (c) alpha <= 1/2 and f_P - f_H > |b_P|^2 - |b_H|^2; (d) alpha <= 1/2, |b_P| <= |b_H| and f_P > f_H.
-    The printed (c) and (d) lack alpha <= 1/2, and are false without it, even for orthogonal biases. If no condition
-    holds, use `hammer_spammer_gap`, which needs the directions.
+    As printed in the paper, (c) and (d) lack alpha <= 1/2, without which they are false, even for orthogonal biases. If
+    no condition holds, use `hammer_spammer_gap`, which needs the directions.
 
     Parameters
     ----------
@@ -409,14 +408,14 @@ def _crowd(share: float, hammer: float, spammer: float) -> tuple[float, float, f
 
 # Concentration: numbers of workers and tasks for which disparities are close to their expected values.
 #
-# M_t stands for the largest t-th absolute moment of an error (answer less truth, bias included) of any worker on any
+# M_t stands for the largest t-th absolute moment of an error (answer minus truth, including bias) of any worker on any
 # task. Workers, and the errors of one worker on different tasks, are independent.
 
 _ROUNDING_SHARE = 1e-12  # relative: rounding must not lower a bound that is an integer
 
 
 def gaussian_moments(fault: float) -> tuple[float, float, float, float]:
-    """Return the first four absolute moments of a Gaussian error without bias and with this variance.
+    """Return the first four absolute moments of an unbiased Gaussian error with this variance.
 
     >>> [round(moment, 4) for moment in gaussian_moments(1.0)]
     [0.7979, 1.0, 1.5958, 3.0]
@@ -434,8 +433,8 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
         n > 24 (4 M2^2 + 4 M2 + 2 M4) / (delta eps^2) + 1,
         m > max(12 (M4 + 4 M1 M3 + 4 M1^2 M2) / (delta eps^2), 3 M4 / delta).
 
-    They are sufficient, and at least six times the numbers that follow from `deviation_chance`. They depend on the unit
-    of measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
+    They are sufficient, and at least six times as large as the numbers that follow from `deviation_chance`. They depend
+    on the unit of measurement, because the terms 4 M2 and 3 M4 / delta come from a deviation of 1 in the proof.
 
     Parameters
     ----------
@@ -459,18 +458,18 @@ def sample_size(eps: float, delta: float, moments: npt.ArrayLike) -> tuple[int, 
 
 
 def deviation_chance(eps: float, workers: int, tasks: int, moments: npt.ArrayLike) -> float:
-    """Return an upper bound of the probability that a disparity differs by more than eps from its mean.
+    """Return an upper bound on the probability that a disparity differs by more than eps from its mean.
 
     The variance of a disparity is at most V / (n-1) + W / m, where V = M4 + 4 M1 M3 + 4 M2^2 is due to the other
-    workers and W = M4 + 4 M1 M3 + 4 M1^2 M2 to the worker's own errors. The bound follows by Chebyshev's inequality. It
-    is not from the paper, and does not depend on the unit of measurement.
+    workers and W = M4 + 4 M1 M3 + 4 M1^2 M2 to the worker's own errors. The bound follows from Chebyshev's inequality.
+    It is not from the paper, and does not depend on the unit of measurement.
 
     Parameters
     ----------
     eps
         Largest deviation of a disparity from its expected value.
     workers, tasks
-        Numbers n and m.
+        Numbers of workers n and tasks m.
     moments
         The first four absolute moments of errors, M1, M2, M3, M4.
 
@@ -506,10 +505,10 @@ _BIASES_ROUNDING_SHARE = 1e-9  # relative tolerance of a computed bias against i
 
 
 def _as_bias(values: npt.ArrayLike, fault: float | Floats, name: str) -> Floats:
-    """Return biases with tasks along the last axis, after a check against the faults.
+    """Return biases with tasks along the last axis, after checking them against the faults.
 
-    One number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it is at
-    least the mean square.
+    A single number is the same bias on every task. A fault is the mean square of the bias plus the variance, so it is
+    at least the mean square.
 
     >>> _as_bias([1, -1], 1.0, "bias")
     array([ 1., -1.])
@@ -554,7 +553,7 @@ def _inner(own: Floats, theirs: Floats) -> Floats:
 def inverse_bounds(delta: float) -> tuple[float, float]:
     """Return 1 - delta and 1 + 2 delta, bounds of f / f-hat if f-hat is within (1 -+ delta) f.
 
-    They need delta <= 1/2 (1 in the paper), because 1 / (1 - delta) exceeds 1 + 2 delta for larger delta.
+    They require delta <= 1/2 (delta <= 1 in the paper), because 1 / (1 - delta) exceeds 1 + 2 delta for larger delta.
 
     >>> inverse_bounds(0.25)
     (0.75, 1.5)
@@ -564,10 +563,10 @@ def inverse_bounds(delta: float) -> tuple[float, float]:
 
 
 def aitken_error_bound(error: float, delta: float, largest: float) -> float:
-    """Return error + 50 delta s^2, a bound of the mean squared error of the weighted mean with estimated faults.
+    """Return error + 50 delta s^2, a bound on the mean squared error of the weighted mean with estimated faults.
 
-    It needs delta <= 1/2, and a truth that is not larger in absolute value than the largest answer. It is very loose.
-    The bound from `weight_shift` needs neither.
+    It requires delta <= 1/2, and a truth that is not larger in absolute value than the largest answer. It is very
+    loose. The bound from `weight_shift` needs neither.
 
     Parameters
     ----------
@@ -586,7 +585,7 @@ def aitken_error_bound(error: float, delta: float, largest: float) -> float:
 
 
 def weight_shift(delta: float) -> float:
-    """Return the largest share of weight that moves between workers if faults have a relative error of delta.
+    """Return the largest share of weight that moves between workers if estimated faults have a relative error of delta.
 
     It is (1 - sqrt(1 - delta^2)) / delta, about delta / 2, and is attained. The weighted mean moves by at most this
     share of the range of the answers. If the range is at most R on every task, the root mean squared error grows by at

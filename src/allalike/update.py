@@ -105,7 +105,7 @@ def _refit(call: Call, gold: Any, stacklevel: int) -> Result:
 
 
 def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
-    """Read answers and gold labels with the options of the first ones, add them, and return also the new answers."""
+    """Read answers and gold labels with the options of the first run, add them, and also return the new answers."""
     run, known = call.run, call.gold
     if run.n_gold and known is None:
         raise UnsupportedError(
@@ -125,7 +125,7 @@ def _add(call: Call, more: Any, gold: Any) -> tuple[Call, Answers]:
 
 
 def _open_more_gold(call: Call, more: Any, gold: Any) -> Gold | None:
-    """Return further gold labels, also those that a tool marks among the new answers if its marks are gold."""
+    """Return further gold labels, including those that a tool marks among the new answers if its marks were used."""
     if gold is not None and not is_within(gold):
         return open_gold(gold, label_map=call.read.label_map, gold_map=call.gold_map).split(call.run.domain)
     if gold is None and not call.read.golden:
@@ -141,8 +141,8 @@ def update(
 ) -> Result:
     """Add answers to a saved result, save the new result in its place, and describe what changed.
 
-    The new result equals a run on all answers. It is saved in the same form as the old result (format of tables,
-    report), with ``changes.csv``. The old result stays until the new one is complete.
+    The new result equals that of a run on all answers. It is saved in the same form as the old result (format of
+    tables, report), together with ``changes.csv``. The old result stays until the new one is complete.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ def update(
 
 # Changes after answers were added to a result: changed labels, changed workers, and new copies.
 #
-# **Labels.** A label changed if its task has another label now. A number changed if the old one is outside the 95 %
-# confidence interval of the new one, if there is one. Labels that are composed of parts of the answers, such as masks,
+# **Labels.** A label has changed if its task has another label now. A number has changed if the old one is outside the
+# 95 % confidence interval of the new one, if there is one. Labels that are composed of parts of answers, such as masks,
 # are not compared.
 #
 # **Workers** are compared with their earlier answers. A worker's excess error is the mean distance of the worker's
@@ -350,8 +350,8 @@ def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Chan
 def compare_means(old: Floats, new: Floats, workers: Array) -> tuple[Floats, ...]:
     """Compare the means of some workers with those of all others, in old and new answers.
 
-    The rows are counts, sums and sums of squares, of all workers. Returned are each one's excess before and now, the
-    limits of their difference, of 95 %, and its probability.
+    The rows are counts, sums and sums of squares of all workers. Return each worker's excess before and now, the 95 %
+    limits of their difference, and its p-value.
 
     >>> old, new = np.array([[50.0, 500], [5, 50], [5, 50]]), np.array([[50.0, 500], [25, 50], [25, 50]])
     >>> [float(each[0].round(3)) for each in compare_means(old, new, np.array([0]))]

@@ -54,7 +54,7 @@ def find_extractor(how: str) -> Extract:
 
 
 def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
-    """Return the value of ``extract``, one step or several in turn, or raise an error if a step is unknown."""
+    """Return the value of ``extract``, one step or several in sequence, or raise an error if a step is unknown."""
     steps = tuple(how) if isinstance(how, list | tuple) else (how,)
     for step in steps:
         if not isinstance(step, str):
@@ -67,7 +67,7 @@ def check_extract(how: Any, name: str) -> str | tuple[str, ...]:
 
 
 _MAX_TRIES = 1000  # positions where an object may begin
-_MAX_DIGITS = 4000  # of a whole number; Python refuses longer ones
+_MAX_DIGITS = 4000  # of an integer; Python refuses longer ones
 _ABSENT = object()
 _DECODER = json.JSONDecoder(  # for values that are written again, with numbers as numbers
     strict=False,
@@ -246,7 +246,7 @@ def extract_choice(text: str) -> str | None:
 
 
 def _extract_unmarked(text: str) -> str | None:
-    """Return an unmarked choice: alone in bold or in the last line, at the beginning, or called the best."""
+    """Return an unmarked choice: alone in bold or on the last line, at the beginning, or called the best."""
     for bold in _find_bold(text):
         if (chosen := _whole(bold) or _match(_HEAD_PATTERN, bold)) is not None:
             return chosen
@@ -392,7 +392,7 @@ def _only(text: str) -> str | None:
 
 
 def _first(text: str) -> str | None:
-    """Return the number after the last equals sign, after "is" or a synonym, or the first of all."""
+    """Return the number after the last equals sign, after "is" or a synonym, or else the first number."""
     behind = text.rpartition("=")[2]
     starts = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
     for numbers in (_numbers(behind), _numbers(text)):

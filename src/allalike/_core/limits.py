@@ -1,7 +1,7 @@
 """Limits on input and on work, in one place.
 
-Files come from strangers. A file that would cost more than its size suggests is refused before it is read. The message
-names the limit, the value and a remedy. `docs/guide/LIMITS.md` lists the limits, and a test compares the two.
+Files may come from strangers. A file that would cost more than its size suggests is refused before it is read. The
+message names the limit, the value and a remedy. `docs/guide/LIMITS.md` lists the limits, and a test compares the two.
 """
 
 # Files

@@ -5,8 +5,8 @@ pixels, so that masks are united by copying bytes and compared 64 pixels at a ti
 stored as a tall image of z slices, each with y rows and x columns.
 
 Masks are also read from outlines, COCO run lengths, and files. Images are PNG or TIFF (Pillow), arrays are ``.npy`` or
-``.npz`` with one array, never unpickled, and volumes are NIfTI (nibabel). The header of a file is checked before it is
-decoded.
+``.npz`` with one array (pickled ones are refused), and volumes are NIfTI (nibabel). The header of a file is checked
+before it is decoded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PLAIN_MODES = {"LA": "L"} | dict.fromkeys(("RGBA", "RGBX", "CMYK", "YCbCr", "PA
 
 
 class NotMaskError(ValueError):
-    """Raised for input that is not a mask, with the reason."""
+    """Raised with a reason for input that is not a mask."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Mask:
 
     @classmethod
     def of(cls, pixels: Pixels, source: str = "", grid: Grid | None = None) -> Mask:
-        """Make a mask of a table of booleans."""
+        """Make a mask from a table of booleans."""
         height, width = pixels.shape
         rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
         if not len(rows):
@@ -290,7 +290,7 @@ class MaskFile:
 
 
 def is_volume(path: str | Path) -> bool:
-    """Return whether a file name has the ending of a volume."""
+    """Return whether a file name has the extension of a volume."""
     return Path(path).name.lower().endswith(VOLUMES)
 
 
@@ -320,7 +320,7 @@ def read_picture(path: str | Path, *, colours: bool = False) -> npt.NDArray[Any]
 
 @contextmanager
 def _opened(path: str | Path, *, colours: bool = False) -> Iterator[Opened]:
-    """Open a file of any format; all errors of the packages that read it become one error with its path."""
+    """Open a file of any format; any error in the packages that read it becomes one error with its path."""
     path = Path(path)
     kind, opener = "PNG or TIFF", _open_image
     if is_volume(path):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Check = Callable[[Any, str], Any]
-_EXACT = 1 << 53  # floats represent every whole number below this
+_EXACT = 1 << 53  # floats represent every integer below this
 _CHECK = "check"  # the key of a field's check in its metadata
 
 
@@ -68,7 +68,7 @@ def option(default: Any, check: Check) -> Any:
 
 
 def whole(default: int | None, *, least: int, called: str | None = None) -> Any:
-    """Make a field for a whole number; errors use the name ``called`` if there is one."""
+    """Make a field for an integer; errors use the name ``called`` if there is one."""
     check = partial(check_number, least=least, whole=True)
     return option(default, lambda value, name: check(value, called or name))
 
@@ -85,7 +85,7 @@ def choice(default: str | None, *others: str) -> Any:
 
 
 def flag(default: bool) -> Any:
-    """Make a field that is True or False; other values such as 'no' are refused."""
+    """Make a field that is True or False; other values, such as 'no', are refused."""
 
     def check(value: Any, option: str) -> bool:
         if not isinstance(value, bool):

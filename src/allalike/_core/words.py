@@ -27,7 +27,7 @@ def count(number: int, noun: str) -> str:
 
 
 def write_options(sentence: str, write: Callable[[str, Any], str]) -> str:
-    """Replace Python option names in a sentence by the names of another interface.
+    """Replace Python option names in a sentence with the names that another interface uses.
 
     >>> write_options("Use engine='memory', or leave out per_task().", lambda name, value: f"<{name} {value}>")
     'Use <engine memory>, or leave out <per_task >.'

@@ -67,7 +67,7 @@ class Answers:
     workers, tasks
         The ids, in order.
     encoding
-        Conversion between labels and codes: the label type with its parameters, such as the classes.
+        The conversion between labels and codes: the label type with its parameters, such as the classes.
     starts
         Index of the first answer of each task, followed by the number of answers.
     worker, label
@@ -77,13 +77,13 @@ class Answers:
     gold
         The gold labels as read, including those of unanswered tasks.
     separate_tasks
-        Whether every task is a separate problem with separate workers.
+        Whether every task is a separate problem with its own workers.
     notes
         Detected settings and excluded rows, for the summary.
     read_options
-        Options of `allalike.scan` that the answers were read with. Further answers are read with them as well.
+        Options of `allalike.scan` with which the answers were read; further answers are read with the same ones.
     inputs
-        The files and folders that the answers were read from. No output may replace them.
+        The files and folders from which the answers were read. No output may overwrite them.
     frame
         The type of data frame that the answers were read from. Result tables have the same type.
 
@@ -144,14 +144,14 @@ class Answers:
     ) -> Answers:
         """Sort the columns of some complete tasks, with the encoding of all labels.
 
-        If the worker column has the values of all shards, a worker has the same index in each.
+        If the worker column contains the values of all shards, a worker has the same index in each.
         """
         answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, duplicates, fit=True)
         return replace(answers, read_options={"duplicates": duplicates})
 
     @classmethod
     def join(cls, parts: Sequence[Answers], encoding: Encoding, *, duplicates: str | None) -> Answers:
-        """Join answers whose workers have the same indices; of repeated answers, those in earlier parts come first.
+        """Join answers whose workers have the same indices; for repeated answers, those in earlier parts come first.
 
         ``encoding`` covers the labels of all parts. Gold labels must be added again.
         """
@@ -305,7 +305,7 @@ class Answers:
             )
 
     def _block_workers(self, worker: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.intp], Any, int]:
-        """Return a block's worker indices, workers and their number: only its own if most do not occur in it."""
+        """Return a block's worker indices, workers and their number: only those in the block if they are a minority."""
         n_workers = len(self.workers)
         if n_workers * _FEWEST_PER_WORKER > len(worker):
             first = worker.min()

@@ -157,7 +157,7 @@ class Cleaning:
     def _mapped(self, value: Any) -> Any:
         try:
             meaning = self.label_map.get(match_key(value))
-        except TypeError:  # it is not hashable
+        except TypeError:  # unhashable
             return value
         return meaning if meaning is not None else value if isinstance(value, str) else str(value)
 
@@ -175,7 +175,7 @@ class Cleaning:
 
 
 def _put(label: Column, codes: Any, values: list[Any], stays: Mask) -> Column:
-    """Return some rows of a column with replaced texts."""
+    """Return some rows of a column, with texts replaced."""
     rows, kind = np.flatnonzero(stays), label.form
     if kind is None:
         return label.replaced([values[row] for row in rows], rows)
@@ -220,7 +220,7 @@ def zero_error(role: str, row: int, value: Any) -> InputError:
 
 
 def blank_error(role: str, row: int, counted: tuple[int, int] | None, value: Any = None) -> InputError:
-    """Return the error for a row without a worker, task or label; ``counted`` is the number of such and of all rows."""
+    """Return the error for a row without a worker, task or label; ``counted`` has the numbers of these and all rows."""
     what = f"Row {row} has no {role}{f' (it contains {value!r})' if isinstance(value, str) and value else ''}."
     if counted is not None:
         number, total = counted
@@ -231,14 +231,14 @@ def blank_error(role: str, row: int, counted: tuple[int, int] | None, value: Any
 
 
 _MAX_REPEATS = 0.2  # of all rows
-_MIN_UNLIKE = 6  # answers that all differ, at which this is no accident
+_MIN_UNLIKE = 6  # from this many answers on, it is no coincidence that all of them differ
 
 
 def find_misreadings(answers: Any) -> set[str]:
-    """Return the signs that columns were confused, which would make every result worthless.
+    """Return the signs that columns were mixed up, which would make every result worthless.
 
     - ``repeats``: many repeated answers by a worker to a task, except in samples
-    - ``worker``, ``task``, ``label``: only one of them, except one task of rankings
+    - ``worker``, ``task``, ``label``: there is only one, except for a single task of rankings
     - ``apart``: no task has two answers
     - ``unlike``: there are as many classes as answers
     """

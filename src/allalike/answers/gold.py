@@ -37,7 +37,7 @@ class Truths:
 class Gold:
     """Gold labels as read: a column of distinct tasks and a column of labels.
 
-    ``blank`` is the number of excluded tasks without a label. ``stated`` is whether the user mapped the labels to
+    ``blank`` is the number of excluded tasks without a label. ``stated`` tells whether the user mapped the labels to
     those in the answers, so that no mapping is inferred.
     """
 
@@ -168,7 +168,7 @@ class History:
 
     @classmethod
     def of(cls, workers: Sequence[Any], answers: Any, fault: Any) -> History:
-        """Create a history from statistics of some workers; missing statistics count as no answers."""
+        """Create a history from statistics of some workers; missing statistics count as zero answers."""
         number, mean = np.asarray(answers, np.float64), np.asarray(fault, np.float64)
         known = np.isfinite(number) & np.isfinite(mean) & (number > 0)
         counted = np.minimum(np.where(known, number, 0.0), _MAX_ANSWERS)
@@ -178,7 +178,7 @@ class History:
         """Return the statistics of these workers, in their order; ids are compared as texts.
 
         Several statistics of a worker, as in concatenated tables, are combined. Mean errors are limited to ``most``,
-        the largest distance between labels of this type.
+        the largest possible distance between labels of this type.
         """
         place = {str(worker): number for number, worker in enumerate(workers)}
         known = np.array([place.get(str(worker), -1) for worker in self.workers], np.intp)

@@ -62,7 +62,7 @@ def answer_columns(answers: Answers) -> dict[str, Values | Array]:
 
 
 def label_values(encoding: Encoding, codes: Array) -> Values:
-    """Return labels with their original values, but pictures as masks with positions."""
+    """Return labels with their original values, but images as masks with positions."""
     return encoding.decode(codes) if encoding.domain.pictures is None else Values(list(codes))
 
 
@@ -80,7 +80,7 @@ def name_files(folder: Path, name: str) -> list[Path]:
 
 
 def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values | Array]]) -> None:
-    """Write columns to a new file, and to a further one whenever their types change.
+    """Write columns to a new file, and to another one whenever their types change.
 
     Values that cannot be written raise an `UnwritableError`.
     """
@@ -200,7 +200,7 @@ def _read(value: Any) -> Any:
 
 
 def _read_mask(parts: list[Any]) -> Mask:
-    """Return a mask after checking its sizes; no more bytes are unpacked than the picture needs."""
+    """Return a mask after checking its sizes; no more bytes are unpacked than the image needs."""
     from allalike._core.masks import Mask, check_size
 
     (height, width, top, left), (rows, columns), text, grid = parts

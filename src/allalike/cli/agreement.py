@@ -34,10 +34,10 @@ _N_LINES = 9  # coefficients and workers at either end, to fit on a screen
 def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Measure inter-annotator agreement in FILES.
 
-    Krippendorff's alpha with its 95 % confidence interval for any label type; for classes also percent agreement,
-    Fleiss' and Cohen's kappa and Gwet's AC1; for levels ordinal alpha, weighted kappas and AC2; and the effect of each
-    worker on alpha ('allalike list coefficients'). --by and several --label columns give a table of groups. FILES are
-    as in 'allalike discover'.
+    Krippendorff's alpha, its 95 % confidence interval and the effect of each worker on it are computed for any label
+    type. Classes also have percent agreement, Fleiss' and Cohen's kappa and Gwet's AC1. Levels have ordinal alpha,
+    weighted kappas and AC2. See 'allalike list coefficients'. --by and several --label columns give a table of groups.
+    FILES are as in 'allalike discover'.
     """
     files = spool_input(files, options)
     with progress_and_notes({**options, "quiet": quiet}):

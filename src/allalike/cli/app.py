@@ -158,7 +158,7 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
 
 
 def _describe(error: Exception) -> str:
-    """Describe an unexpected error; a full or missing device can be anywhere."""
+    """Describe an unexpected error; a full or missing device can occur anywhere."""
     if isinstance(error, OSError) and error.strerror:
         return f"The operating system reports: {error.strerror}{f' ({error.filename})' if error.filename else ''}."
     return f"Unexpected error: {type(error).__name__}: {error}."

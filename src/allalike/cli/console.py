@@ -122,7 +122,7 @@ def keep_whole(name: object) -> str:
 
 
 def fold(text: str, indent: str = "") -> list[str]:
-    """Wrap a text to lines of at most 80 characters, at spaces outside of names that are `keep_whole`.
+    """Wrap a text to lines of at most 80 characters, at spaces outside names that are `keep_whole`.
 
     >>> [len(line) for line in fold("x" * 78 + " and " + keep_whole("y " * 45))]
     [78, 3, 90]
@@ -142,7 +142,7 @@ def shorten(text: object, most: int) -> str:
 
 
 def note(text: str) -> None:
-    """Print a sentence on standard error; a terminal wraps it at 80 characters, but never inside flags."""
+    """Print a sentence on standard error; on a terminal, it is wrapped at 80 characters, but never inside flags."""
     text = _hide(text)  # before wrapping, which could split an address
     seen = fold(_FLAG.sub(lambda flag: keep_whole(flag[0]), text), "  ") if sys.stderr.isatty() else [text]
     echo("\n".join(seen), err=True)
@@ -201,7 +201,7 @@ def _write_cell(cell: Any, digits: int) -> str:
 
 
 class Bar:
-    """Progress of a run on standard error: a line that changes on a terminal, otherwise a line every 30 seconds.
+    """Progress of a run on standard error: one line that changes on a terminal, otherwise a line every 30 seconds.
 
     With `ALLALIKE_PROGRESS=json`, for programs that run this one, each step is a line of JSON.
     """

@@ -1,7 +1,7 @@
 """The command `allalike demo`, which runs `discover` on a simulated crowd.
 
-The crowd has good and bad workers, one who always gives the same answer, two who copy each other, and a few photos with
-only two answers. The correct labels only measure the error.
+The crowd has good and bad workers, one who always gives the same answer, and two who copy each other. A few photos have
+only two answers. The correct labels are used only to measure the error.
 """
 
 from __future__ import annotations

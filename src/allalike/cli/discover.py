@@ -99,7 +99,7 @@ def _find_matching(source: Scan, pattern: str) -> list[str]:
 
 
 def name_folders(names: Sequence[str]) -> list[str]:
-    """Return a unique folder name per column that is valid on every file system.
+    """Return a unique folder name for each column, valid on every file system.
 
     >>> name_folders(["Answer.emotion", "is it/a cat?", "IS it:a cat ", "..", "../../etc", "nul.txt"])
     ['Answer.emotion', 'is it_a cat', 'IS it_a cat-2', 'column', 'etc', 'nul.txt_']
@@ -149,12 +149,12 @@ def name_folders(names: Sequence[str]) -> list[str]:
 def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
     """Estimate the label of each task in FILES, and the quality of each worker.
 
-    FILES have one row per answer: CSV, Excel, JSON, Parquet, Arrow or PrefLib, compressed or not, a pattern such as
-    'answers/*.csv', a database, a folder of masks, or - for standard input. Addresses work as well: s3://, gs://, az://,
-    https://, hf:// and postgresql://.
+    FILES have one row per answer. They are CSV, Excel, JSON, Parquet, Arrow or PrefLib (compressed or not), a pattern
+    such as 'answers/*.csv', a database, a folder of masks, or - for standard input. Addresses work as well: s3://,
+    gs://, az://, https://, hf:// and postgresql://.
 
-    The result is written atomically and replaces an earlier result in the same folder. Several --label columns give a
-    folder each.
+    The result is written atomically and replaces an earlier result in the same folder. With several --label columns,
+    each has its own folder.
     """
     files = spool_input(files, options)
     _check_options(options)
@@ -236,7 +236,7 @@ def _run(source: Scan, folder: str, options: dict[str, Any]) -> tuple[Result, Se
 
 
 def _check_output(source: Scan, folder: str, options: dict[str, Any]) -> None:
-    """Raise an error for an output folder that must not be written, before a long run."""
+    """Raise an error, before a long run, if the output folder must not be written to."""
     from allalike.result.saving import REPORT, find_writers, result_names, result_output, written_names
     from allalike.sources import inputs_of
 

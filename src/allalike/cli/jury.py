@@ -99,7 +99,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
     """Evaluate a panel of LLM judges or raters.
 
     FILES are as in 'allalike discover': long, wide, or one file per model. The output folder contains truth.csv,
-    judges.csv, report.html, summary.json and details/. It replaces an earlier result. Failed gates exit with code 3.
+    judges.csv, report.html, summary.json and details/. It replaces an earlier result. Exit code 3 means a failed gate.
     """
     from allalike._core.options import check_choice
     from allalike._core.system.progress import report
@@ -147,7 +147,7 @@ def _read_prices(path: str | None, single: Sequence[str]) -> dict[str, float] | 
 
 
 def _check_output(source: Any, options: dict[str, Any]) -> None:
-    """Raise an error for an output folder that must not be written, before a long run."""
+    """Raise an error, before a long run, if the output folder must not be written to."""
     from allalike.result.saving import REPORT, result_names, result_output
     from allalike.sources import inputs_of
 

@@ -97,7 +97,7 @@ def list_(what: str, name: str | None) -> None:
 
     WHAT is methods, domains (label types), rules, formats (file formats, and tools to read from and write for),
     coefficients (of agreement), models (of simulated crowds) or schemas. 'schemas NAME' prints the JSON Schema for the
-    --json output of a command. Its version changes if a fact is renamed, removed or redefined.
+    --json output of a command. The version of a schema changes if a fact is renamed, removed or redefined.
     """
     if name is not None and what != "schemas":
         raise OptionError(f"'allalike list {what}' does not accept a name such as {name!r}. Leave it out.")

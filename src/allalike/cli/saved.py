@@ -73,9 +73,9 @@ def _write(value: Any) -> str:
 def explain(out: str, kind: str, name: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Explain the label of a task, or the quality of a worker.
 
-    OUT is an output folder of 'allalike discover'. For a task: all answers with their weights, the margin, and the
-    answers whose change would change the label. For a worker: the most and least similar workers, flags, the largest
-    disagreements, and the effect of removing the worker.
+    OUT is an output folder of 'allalike discover'. For a task, the output lists all answers with their weights, the
+    margin, and the answers whose change would change the label. For a worker, it lists the most and least similar
+    workers, flags, the largest disagreements, and the effect of removing the worker.
     """
     from allalike.update import load
 
@@ -118,9 +118,9 @@ def _draw_explanation(found: TaskExplanation | WorkerExplanation) -> list[str]:
 def plan_answers(out: str, output: str | None, as_json: bool, quiet: bool, **options: Any) -> None:
     """Plan the next answers: which worker for which task, and the expected gain.
 
-    OUT is an output folder of 'allalike discover'. Answers are chosen by the uncertainty of the task, and the error
-    rate and price of the worker. Each worker or copy group answers a task at most once. The expected error before and
-    after is estimated from the crowd.
+    OUT is an output folder of 'allalike discover'. Answers are chosen according to the uncertainty of the task and the
+    error rate and price of the worker. Each worker or copy group answers a task at most once. The expected error before
+    and after these answers is estimated from the crowd.
     """
     from allalike.result.saving import names_input, table_output
     from allalike.update import load

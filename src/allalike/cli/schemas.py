@@ -1,7 +1,7 @@
 """JSON schemas of the ``--json`` output of `discover`, `update` and `jury`, generated from their structs.
 
-The JSON names its schema, such as ``allalike/jury/2``. The number grows if a fact is renamed, removed or redefined. New
-facts do not change it, so programs must ignore unknown facts.
+The JSON names its schema, such as ``allalike/jury/2``. The number increases if a fact is renamed, removed or redefined.
+New facts do not change it, so programs must ignore unknown facts.
 """
 
 from collections.abc import Mapping

@@ -185,7 +185,7 @@ def _order_workers(result: Result) -> tuple[list[int], int]:
 
 
 def _pick(result: Result) -> list[int]:
-    """Return the places of the best and the worst workers among those with enough answers."""
+    """Return the positions of the best and the worst workers among those with enough answers."""
     order, known = _order_workers(result)
     order = order[:known] if known >= 2 * _N_WORKERS else order
     return [*order[:_N_WORKERS], *order[max(_N_WORKERS, len(order) - _N_WORKERS) :]]
@@ -238,7 +238,7 @@ def draw_bar(share: float, *, blocks: bool) -> str:
 
 
 def _has_blocks() -> bool:
-    """Return whether standard output can show blocks."""
+    """Return whether standard output can show block characters."""
     try:
         _EIGHTHS.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -28,8 +28,8 @@ def serve(source: str | None, port: int, browse: bool | None, max_size: str) -> 
     DIR is an output folder of 'allalike discover', whose report is shown (and written if it is missing). FILE is a
     file of answers. Without either, upload a file on the page.
 
-    The page is available on this computer only, at an address with a random token. Ctrl-C stops it, and deletes
-    uploaded files and results of the page.
+    The page is available on this computer only, at an address with a random token. Ctrl-C stops the server and deletes
+    the uploaded files and the results of the page.
     """
     from allalike._core.system.files import ending_asked, work_folder
     from allalike._core.system.memory import parse_size

@@ -31,7 +31,7 @@ from allalike.result.messages import format_counts
 def simulate(model: str, output: str, truth: str | None, quiet: bool, **options: Any) -> None:
     """Simulate a crowd with known labels.
 
-    MODEL is a crowd of the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)'. See
+    MODEL is a crowd from the paper, such as 'real SYN.N', or a model with options, such as 'one-coin(classes=3)'. See
     'allalike list models'.
     """
     from dataclasses import replace

@@ -66,7 +66,7 @@ def how_to_get(source: DataSource) -> str:
 
 
 def find_difference(source: DataSource, folder: Path, *, checksums: bool = False) -> str:
-    """Describe the first difference of a folder from the catalogue, in sizes or also checksums; "" if there is none."""
+    """Describe the first difference between a folder and the catalogue (sizes, or also checksums); "" if none."""
     if not folder.is_dir():
         return "no such folder"
     for file in source.files:
@@ -109,7 +109,7 @@ def _name_page(source: DataSource, host: str, path: str) -> str:
 
 
 def fetch_source(source: DataSource) -> Path:
-    """Return a folder with all files of a source, verified; missing files are downloaded into the cache."""
+    """Return a folder with all verified files of a source; download missing files into the cache."""
     folder = find_folder(source)
     if not source.public:
         if folder is None:

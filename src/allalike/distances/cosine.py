@@ -4,7 +4,7 @@
 
 After scaling every vector to length sqrt(1/2), the cosine distance is a squared distance, with the same linear-time
 sums. The difference of scaled vectors is also more accurate: 1 - cos loses all digits for almost parallel vectors. The
-distance ranges from 0 (same direction) over 1 (perpendicular) to 2 (opposite). It is not a metric. Zero vectors have no
+distance ranges from 0 (same direction) through 1 (orthogonal) to 2 (opposite). It is not a metric. Zero vectors have no
 direction.
 """
 
@@ -32,7 +32,7 @@ def scaled(vectors: Array) -> Floats:
 
 
 def distance(left: Array, right: Array) -> Floats:
-    """Compute distances between pairs of vectors; a zero vector is perpendicular to every other vector.
+    """Compute distances between pairs of vectors; a zero vector is orthogonal to every other vector.
 
     >>> distance(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 2.0], [3.0, 3.0], [1.0, 0.0]]))
     array([1., 0., 1.])

@@ -1,8 +1,8 @@
 """Normalised Levenshtein distance between texts: edits over the length of the longer text (Levenshtein 1966).
 
 An edit inserts, deletes or replaces one character (one Unicode code point). Two empty texts are equal. rapidfuzz
-computes the distances, 64 characters at a time. Its time is proportional to the product of the lengths, so texts of a
-million characters are infeasible. Reordered words count as edits.
+computes the distances, 64 characters at a time. The computing time is proportional to the product of the lengths, so
+texts of a million characters are infeasible. Reordered words count as edits.
 """
 
 from __future__ import annotations

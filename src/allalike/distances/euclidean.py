@@ -18,7 +18,7 @@ _TRACE = np.finfo(np.float64).tiny  # replaces the square of a nonzero differenc
 
 
 def squares(differences: Floats) -> Floats:
-    """Square differences; if all squares underflow, nonzero ones keep a tiny value for `check_digits`.
+    """Square differences; if all underflow, squares of nonzero differences become a tiny value for `check_digits`.
 
     >>> squares(np.array([2.0, 0.0])), squares(np.array([1e-200, 0.0])) > 0
     (array([4., 0.]), array([ True, False]))

@@ -2,10 +2,10 @@
 
 All n-grams of one to four tokens of a text are counted together. GLEU is the number of n-grams shared by two texts (the
 sum of the smaller counts) divided by their number in the longer text: the minimum of precision and recall. It is
-symmetric, and for nonempty texts equal to nltk's ``sentence_gleu`` with one reference. Two empty texts are equal, and
-an empty text has the maximum distance to all others.
+symmetric, and for nonempty texts it is equal to nltk's ``sentence_gleu`` with one reference. Two empty texts are equal,
+and an empty text has the maximum distance to all others.
 
-Short texts have few n-grams, so a single different word increases the distance a lot. Synonyms count as errors.
+Short texts have few n-grams, so a single different word increases the distance substantially. Synonyms count as errors.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LARGEST_CODE = 1 << 60
 
 
 def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
-    """Yield for each n the codes of all n-grams, text by text, their number per text, and an upper bound on codes.
+    """For each n, yield the codes of all n-grams, text by text, their number per text, and an upper bound on codes.
 
-    An n-gram is a number whose digits are token codes. Before numbers become too large, the occurring ones are
+    An n-gram is a number whose digits are token codes. Before numbers become too large, those that occur are
     renumbered.
     """
     base = max(tokens.n_codes, 1)

@@ -1,7 +1,7 @@
 """Hamming distance: 1 if two labels differ, 0 if they are equal.
 
-A worker's distance to the peers of a task needs no pairs. If the answers to the task have weight W and the answers with
-the same label have weight C, the distance is W - C, so sums take linear time.
+A worker's distance to the peers in a task can be computed without pairs. If the answers to the task have weight W and
+the answers with the same label have weight C, the distance is W - C, so sums take linear time.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
-    The block needs its `LabelGroups`.
+    The block must contain its `LabelGroups`.
 
     >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])

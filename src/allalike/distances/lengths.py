@@ -1,11 +1,11 @@
-"""Jaccard distance between unions of intervals: the share of the covered length that only one of them covers.
+"""Jaccard distance between unions of intervals: the share of the total length covered by only one of them.
 
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty.
 
 Intervals are half-open: they include their start and exclude their end. It is the Jaccard distance with lengths instead
 of counts, and also a metric. Intervals that barely miss each other have the maximum distance.
 
-An interval of A overlaps those intervals of B that end after it starts and start before it ends. They are contiguous,
+An interval of A overlaps those intervals of B that end after it starts and start before it ends. These are contiguous,
 and two binary searches in the boundaries of B find the first and the last of them. So two unions of p and q intervals
 have at most p + q overlaps.
 """

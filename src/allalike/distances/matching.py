@@ -1,9 +1,7 @@
-"""Distances between collections of objects, such as the boxes of a picture, by optimal matching.
+"""Distances between collections of objects, such as the boxes in an image, by optimal matching.
 
-    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class
-    f1:       d = 1 - 2 M / (|A| + |B|)
-    jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M)
-    count:    d = ||A| - |B|| / max(|A|, |B|)
+    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class f1:       d = 1 -
+    2 M / (|A| + |B|) jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M) count:    d = ||A| - |B|| / max(|A|, |B|)
 
 Here s is the similarity of two objects, from 0 to 1. All distances are between 0 and 1: 0 for two empty collections,
 and 1 for an empty and a nonempty one. If objects match only above a similarity of one half, ``f1`` is 1 minus the
@@ -190,11 +188,11 @@ DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "
 
 
 def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
-    """Return the Hausdorff distance, its 95th percentile version, and the mean surface distance of two masks.
+    """Return the Hausdorff distance, its 95th percentile version, and the mean surface distance between two masks.
 
     They are the maximum, the 95th percentile and the mean of distances from border pixels to the nearest border pixel
     of the other mask, in both directions. The unit is pixels, or millimetres for volumes (Huttenlocher et al. 1993;
-    Heimann et al. 2009). The distance of two empty masks is 0; if only one is empty, it is NaN.
+    Heimann et al. 2009). The distance between two empty masks is 0; if only one is empty, it is NaN.
 
     >>> from allalike._core.masks import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)
@@ -213,7 +211,7 @@ def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
 
 
 def _border(mask: Mask) -> Floats:
-    """Return the coordinates of all pixels adjacent to an off pixel or to the edge of the picture."""
+    """Return the coordinates of all pixels adjacent to an off pixel or to the edge of the image."""
     from scipy import ndimage
 
     whole = mask.shown()

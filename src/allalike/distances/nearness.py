@@ -1,8 +1,7 @@
 """Search for nearby points by a k-d tree.
 
-Points of different cells, such as pictures, are never near each other. Each cell has its own coordinate on an
-additional axis, with gaps larger than any radius of interest. Within a cell this axis has no effect, so a single tree
-suffices.
+Points of different cells, such as images, are never near each other. Each cell has its own coordinate on an additional
+axis, with gaps larger than any radius of interest. Within a cell this axis has no effect, so a single tree suffices.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ def find_near(points: Floats, cell: Places, radius: float) -> tuple[Places, Plac
 
 
 def suggest_radius(points: Floats, answer: Places) -> float | None:
-    """Suggest the largest distance of two points on the same object; None without evidence.
+    """Suggest the largest distance between two points on the same object, or None without evidence.
 
-    Workers do not mark the same object twice. So the radius is the distance at which pairs of closer points in the same
-    answer reach one percent of all points, rounded to two digits.
+    Workers do not mark the same object twice. The radius is therefore the distance below which pairs of points in the
+    same answer amount to one percent of all points, rounded to two digits.
 
     >>> suggest_radius(np.array([[0.0], [7.0], [20.0]]), np.array([0, 0, 0]))
     7.0

@@ -1,4 +1,4 @@
-"""Tree paths, and the distance between nodes by the shared part of their paths.
+"""Tree paths, and the distance between nodes, based on the shared part of their paths.
 
 The similarity of two concepts with depths a and b, whose last common ancestor has depth c, is 2 c / (a + b) (Wu and
 Palmer 1994). A node's path is the set of its ancestors and itself, so this is the Dice coefficient of two sets.
@@ -29,7 +29,7 @@ class Ways(NamedTuple):
 
 
 def pack(ways: Sequence[Way]) -> Ways:
-    """Hash the nodes on each path; a node is identified by its full path, so nodes of equal names may differ."""
+    """Hash the nodes on each path; a node is identified by its full path, so nodes with equal names may differ."""
     depth = np.array([len(way) for way in ways], np.int64)
     nodes = np.zeros((len(ways), int(depth.max(initial=0))), np.uint64)
     hashes = np.fromiter((each for way in ways for each in _hash_nodes(way)), np.uint64, int(depth.sum()))

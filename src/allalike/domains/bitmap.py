@@ -1,4 +1,4 @@
-"""Masks: labels that mark the pixels of an object in a picture.
+"""Masks: labels that mark the pixels of an object in an image.
 
 Masks are compared by their common pixels (`allalike.distances.overlap`), so background is ignored. They are packed and
 cropped to the object (`allalike._core.masks`), and unpacked only for output. With the areas a and b of two masks, and
@@ -7,8 +7,8 @@ the area c of their intersection,
     jaccard:  d = 1 - c / (a + b - c)
     dice:     d = 1 - 2 c / (a + b)       and 0 if both are empty
 
-It works for outlines of one object per picture. It fails for thin structures such as vessels, because a shift by one
-pixel counts as much as another object. For several objects per picture, use one task per object (``values``) or boxes.
+Masks work for outlines of one object per image. They fail for thin structures such as vessels, because a shift by one
+pixel counts as much as a wrong object. For several objects per image, use one task per object (``values``) or boxes.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Masks(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layer:
-    """A label map and the value of the mask's pixels."""
+    """A label map, and the pixel value that belongs to the mask."""
 
     label: Any
     value: float
@@ -131,11 +131,11 @@ class Bitmap(Marks, Pairwise):
     """Masks, compared by their common pixels.
 
     A label is a 2-D array or nested lists of numbers, run lengths as in COCO
-    (``{"size": [height, width], "counts": ...}``, also as JSON), or an image file. Masks of one task have one size;
-    other tasks may have others.
+    (``{"size": [height, width], "counts": ...}``, also as JSON), or an image file. All masks of a task have one size,
+    which may differ between tasks.
 
     If all nonzero pixels have the same value, they belong to the object. If they have several values, as in grey-scale
-    pictures and label maps, define the object by ``on``, ``threshold`` or ``values``. Run lengths need no such
+    images and label maps, define the object by ``on``, ``threshold`` or ``values``. Run lengths need no such
     definition.
 
     Parameters
@@ -149,7 +149,7 @@ class Bitmap(Marks, Pairwise):
     on
         Pixel value of the object, such as 0 for black on white.
     threshold
-        Smallest pixel value of the object, such as 128 in grey-scale pictures. For colours, one channel must reach it.
+        Smallest pixel value of the object, such as 128 in grey-scale images. For colours, one channel must reach it.
     values
         Pixel values of a label map, each of which is an object: ``values=[1, 2]`` splits task ``ct7`` into the tasks
         ``ct7/1`` and ``ct7/2``. Other values are background.
@@ -189,7 +189,7 @@ class Bitmap(Marks, Pairwise):
         return bool(self.values)
 
     def split(self, columns: Mapping[str, Column]) -> dict[str, Column]:
-        """Split a label map into one answer per value; its task is named after both, such as ``ct7/1``."""
+        """Split a label map into one answer per value, for tasks such as ``ct7/1``."""
         rows = np.repeat(np.arange(len(columns["label"])), len(self.values))
         split = {role: Values(column.data).take(rows) for role, column in columns.items()}
         layers = list(self.values) * len(columns["label"])
@@ -220,7 +220,7 @@ class Bitmap(Marks, Pairwise):
         return Mask.of(pixels, source, grid)
 
     def _read(self, value: Any, source: str, chosen: float | None) -> tuple[Pixels, Grid | None]:
-        """Read the object pixels of a file, of run lengths or of an array; for a volume, also its grid."""
+        """Read the object pixels from a file, run lengths or an array; for a volume, also its grid."""
         if source:
             grid = read_grid(source) if is_volume(source) else None
             return self._is_on(read_picture(source, colours=chosen is None), chosen, source), grid
@@ -316,7 +316,7 @@ class Bitmap(Marks, Pairwise):
         return f"{' x '.join(map(str, label.shape))} {unit}, {int(label.sum())} on"
 
     def export(self, masks: Array, tasks: Values, folder: Path) -> Values:
-        """Write the masks as PNG files, and volumes as NIfTI; return their paths from the folder's parent."""
+        """Write the masks as PNG files, and volumes as NIfTI; return their paths relative to the folder's parent."""
         return Values(write_masks(masks.tolist(), tasks.tolist(), folder, on=self.on))
 
     def describe(self) -> dict[str, Any]:
@@ -328,7 +328,7 @@ class Bitmap(Marks, Pairwise):
 
 
 def _table(value: Any) -> tuple[Array, Grid | None]:
-    """Convert a 2-D table of finite numbers; a Boolean volume is flattened to a tall picture."""
+    """Convert a 2-D table of finite numbers; a Boolean volume is flattened to a tall image."""
     if not isinstance(value, np.ndarray | list | tuple):
         raise ValueError(f"a mask is {_KINDS}")
     try:
@@ -348,7 +348,7 @@ def _table(value: Any) -> tuple[Array, Grid | None]:
 
 
 def fill_outline(pixels: Pixels) -> Pixels:
-    """Fill an outline: turn on all pixels that no path of off pixels, side by side, connects to the border.
+    """Fill an outline: turn on all pixels that no path of adjacent off pixels connects to the border.
 
     An outline with a gap is not filled.
     """

@@ -5,8 +5,8 @@
 The estimated label is the weighted majority vote (`allalike.rules.vote`), and the error of a worker is an error rate.
 With k classes, a random guess is wrong with probability 1 - 1/k.
 
-It works if labels come from a fixed list: photo categories, yes or no, quiz answers, numbers that are either right or
-wrong. It fails if errors have different sizes: stars (`allalike.Ordinal`), sizes (`allalike.Real`), species of one
+Classes work if labels come from a fixed list: photo categories, yes or no, quiz answers, numbers that are either right
+or wrong. They fail if errors have different sizes: stars (`allalike.Ordinal`), sizes (`allalike.Real`), species of one
 family (`allalike.Tree`). Different spellings of a label count as different classes, unless you normalise them
 (``strip``, ``lower``, ``extract``).
 """
@@ -50,16 +50,16 @@ class Categorical(Domain):
     Parameters
     ----------
     classes
-        Number of classes, which determines the error rate of a guess. By default, the classes in the answers are
-        counted, which is too few if a rare class never occurs.
+        Number of classes, which determines the error rate of a guess. By default, the number of classes in the answers,
+        which is too small if a rare class never occurs.
     rule
         Aggregation rule: ``plurality``.
     strip, lower
         Whether to strip whitespace around labels, and whether to ignore their case.
     extract
-        Extraction of a label from free text: ``number`` ("The answer is 42." and 42.0 are 42), ``choice``
-        ("[[A]]" and "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels
-        without a match are missing, and counted. A list of extractions is applied in order.
+        Extraction of a label from free text: ``number`` ("The answer is 42." and 42.0 are 42), ``choice`` ("[[A]]" and
+        "Answer: A" are A), ``json:KEY``, ``last line``, or a regular expression with one group. Labels without a match
+        are missing, and are counted. A list of extractions is applied in order.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat"), ("bob", 1, "cat"), ("eve", 1, "dog")]
@@ -105,7 +105,7 @@ class ClassEncoding(Encoding):
 
     @classmethod
     def of(cls, domain: Categorical, labels: Values) -> Self:
-        """Number the labels; raise an error if they exceed the number of classes."""
+        """Number the labels; raise an error if there are more labels than classes."""
         if domain.classes is not None and len(labels) > domain.classes:
             raise LabelError(
                 f"There are {len(labels)} distinct labels, but classes is {domain.classes}. Increase it, or correct"
@@ -196,7 +196,7 @@ class ClassEncoding(Encoding):
 
     @property
     def _numbers(self) -> str:
-        """The type of numeric labels: consecutive, such as ratings, or any; empty if labels are not numbers."""
+        """The kind of numeric labels: consecutive numbers, such as ratings, or any; empty if not numeric."""
         if isinstance(self.labels.data, list):
             return ""
         column = Column("label", self.labels.data)
@@ -222,7 +222,7 @@ class ClassKernels(Kernels):
 def _united(parts: Sequence[Values]) -> Values:
     """Return the sorted distinct values of several partitions.
 
-    Values of a text file are whole numbers only if all of its partitions agree; otherwise all become text.
+    Values of a text file are integers only if those of all its partitions are; otherwise all become text.
     """
     if any(isinstance(part.data, list) for part in parts):
         return factorize_objects([value for part in parts for value in part.tolist()])[1]
@@ -239,5 +239,5 @@ def _united(parts: Sequence[Values]) -> Values:
 
 
 def code_type(n_labels: int) -> Any:
-    """Return the smallest integer type for the indices of all labels and one more."""
+    """Return the smallest integer type that holds the indices of all labels and one further index."""
     return next(t for t in (np.int8, np.int16, np.int32) if n_labels <= np.iinfo(t).max)

@@ -14,7 +14,7 @@ optimised for repeated rounds: a number minus the centre of its task, or an inde
 Answers, gold labels and estimated labels are codes. `Encoding` converts between given labels and codes and prepares
 blocks. `Kernels` work on prepared blocks and restore codes from their results. Overrides inherit docstrings.
 
-Capabilities of single label types are properties that are None for all others: `Domain.record`,
+Capabilities that only some label types have are properties, which are None for all others: `Domain.record`,
 `Domain.pictures`, `Domain.marks`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
 """
 
@@ -56,7 +56,7 @@ class Domain(Options, ABC):
     """A label type, with the options that the user chose.
 
     Every domain has a ``rule`` and a ``distance``. The rule is the name of one of its `rules`, or a custom `Rule`. The
-    distance is one of its `distances`. The first of each is the default. `numeric` marks single numbers.
+    distance is one of its `distances`. The first of each is the default. `numeric` is true for single numbers.
     """
 
     name: ClassVar[str]
@@ -103,12 +103,12 @@ class Domain(Options, ABC):
 
     @property
     def recurring(self) -> bool:
-        """Whether two estimates can be the same label: False for numbers and for labels composed of parts."""
+        """Whether two estimates can be equal: False for numbers and for labels composed of parts."""
         return True
 
     @property
     def power(self) -> int:
-        """The exponent of a length in unbounded distances: 2 for squared distances, 0 for bounded distances."""
+        """The power of the labels' unit in which distances are measured: 2 if squared, 0 if bounded."""
         return 0
 
     @property
@@ -118,7 +118,7 @@ class Domain(Options, ABC):
 
     @property
     def pictures(self) -> Any:
-        """The domain as a `Bitmap`, if labels are pictures that can be split and exported."""
+        """The domain as a `Bitmap`, if labels are images that can be split and exported."""
         return None
 
     @property
@@ -132,12 +132,12 @@ class Domain(Options, ABC):
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of this domain in a summary."""
+        """Return the description of this domain for a summary."""
         return {"name": self.name, "distance": self.distance, "rule": str(self.rule)}
 
 
 class Marks(ABC):
-    """Labels of several parts, each of which may be correct: elements, objects, pixels (`Domain.marks`)."""
+    """Labels with several parts, each of which may be correct: elements, objects, pixels (`Domain.marks`)."""
 
     @property
     def marks(self) -> Self:
@@ -146,7 +146,7 @@ class Marks(ABC):
 
     @abstractmethod
     def count_marks(self, answer: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
-        """Return, by tag, the sizes of the intersection, of the answer, and of the truth."""
+        """Return the sizes of the intersection, the answer and the truth for each tag."""
 
     def measure_marks(self, answer: Any, truth: Any) -> dict[str, float]:
         """Return further measures of the quality of an answer by name; NaN if unknown."""
@@ -154,7 +154,7 @@ class Marks(ABC):
 
 
 class Things(ABC):
-    """Labels that list objects; estimated labels have a table of their own (`Encoding.things`)."""
+    """Labels that list objects; estimated labels have a separate table (`Encoding.things`)."""
 
     @abstractmethod
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
@@ -203,7 +203,7 @@ class Encoding(ABC):
 
     @property
     def coordinates(self) -> Floats | None:
-        """A vector for each label number whose squared distances are the label distances, or None."""
+        """A vector for each label number, such that their squared distances are the label distances, or None."""
         return None
 
     @property
@@ -238,7 +238,7 @@ class Encoding(ABC):
         return np.zeros(len(truths), np.bool_)
 
     def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Return codes adapted to their tasks, given as indices into the ids of all tasks."""
+        """Return codes adapted to their tasks; tasks are given as indices into the ids of all tasks."""
         return codes
 
     def remap(self, codes: Array, known: Self) -> Array:
@@ -252,12 +252,12 @@ class Encoding(ABC):
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         """Return further columns of the truth table.
 
-        Columns called ``label``, ``low`` or ``high`` replace the decoded label and the confidence interval of a number.
+        Columns named ``label``, ``low`` or ``high`` replace the decoded label and the confidence interval of a number.
         """
         return {}
 
     def store(self, block: Block) -> Block:
-        """Precompute the expensive form of labels that is independent of the split into tasks."""
+        """Precompute expensive properties of labels, which do not depend on the split into tasks."""
         return block
 
     def prepare(self, block: Block) -> Block:
@@ -275,7 +275,7 @@ class Encoding(ABC):
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of the labels in a summary."""
+        """Return the description of the labels for a summary."""
         return self.domain.describe()
 
 
@@ -283,9 +283,9 @@ class Encoding(ABC):
 class Kernels(ABC):
     """Comparison and aggregation of encoded labels, one block at a time.
 
-    A kernel is a function of a prepared block and of numbers per worker. It returns sums per worker, or results per
-    task. A kernel needs only the block and the options of the domain. A domain must define distances between codes and
-    sums over peers. Equal kernels have equal distances.
+    A kernel is a function of a prepared block and of arrays with a number per worker. It returns sums per worker or
+    results per task. It needs only the block and the options of the domain. A domain must define distances between
+    codes and sums over peers. Equal kernels have equal distances.
     """
 
     domain: Domain
@@ -303,7 +303,7 @@ class Kernels(ABC):
         return self.distance_between(block.label[left], block.label[right])
 
     def compare_among(self, codes: Array) -> tuple[Measure, Measure]:
-        """Return two distance functions of indices into these codes: within a task, and across tasks."""
+        """Return two distance functions, within and across tasks, whose arguments are indices into these codes."""
         return (
             lambda i, j: self.distance_between(codes[i], codes[j]),
             lambda i, j: self.guess_distances(codes[i], codes[j]),
@@ -328,7 +328,7 @@ class Kernels(ABC):
         return add_pairs(block, rows, ((*pair, self.distance_within(block, *pair)) for pair in chunks))
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        """Compute the distance of each answer to its task's label; both are prepared."""
+        """Compute the distance between each answer and its task's label; both are prepared."""
         return self.distance_between(block.label, block.to_answers(truth))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
@@ -349,9 +349,9 @@ class Kernels(ABC):
         return {**found.columns(), "label": self.restore(block, found.label)}
 
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
-        """Return the kernels with the best quorum for these weights, and its description.
+        """Return the kernels with the best quorum for these weights, and a description of this quorum.
 
-        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; they have one row per worker.
+        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; the arrays have one row per worker.
         """
         return self, {}
 
@@ -368,7 +368,7 @@ class Kernels(ABC):
         return block.gold_label
 
     def scatter(self, block: Block) -> Floats:
-        """Compute the largest distance of answers from their task's centre, if rounding depends on it."""
+        """Compute the largest distance between an answer and its task's centre, if rounding depends on it."""
         return np.zeros(block.n_tasks)
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
@@ -405,7 +405,7 @@ def spell_domain(domain: Domain) -> str:
 def choose_options(domain: Domain, choices: Mapping[str, str]) -> Domain:
     """Return a domain with another distance or rule; a default rule is replaced by one that fits.
 
-    A target is only a default: it applies if the label type has a target and the user chose none.
+    The target is only a default: it applies if the label type has a target and the user chose none.
     """
     if getattr(domain, "target", "none") is not None:
         choices = {name: value for name, value in choices.items() if name != "target"}

@@ -4,9 +4,9 @@
 
 A distance must satisfy d(a, a) = 0, d(a, b) = d(b, a) and d(a, b) >= 0. The estimated label is one of the answers.
 
-It works for arbitrary labels, such as molecules, melodies or answers compared by a language model. It fails if the
-distance does not reflect errors, that is, if correct answers are far apart or wrong answers close. The function is
-called for every pair of answers to a task: 100 answers need about 5,000 calls.
+This label type works for arbitrary labels, such as molecules, melodies or answers compared by a language model. It
+fails if the distance does not reflect errors, that is, if correct answers are far apart or wrong answers are close
+together. The function is called for every pair of answers to a task: 100 answers need about 5,000 calls.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _check(function: Callable[[Any, Any], Any], labels: list[Any]) -> None:
 
 
 class MatrixEncoding(PairwiseEncoding):
-    """Rows of matrices; a code is the number of a matrix (0 until the task is known) and of a row in it."""
+    """Rows of matrices; a code holds the numbers of a matrix (0 until the task is known) and of a row in it."""
 
     domain: Custom
 

@@ -10,8 +10,8 @@ for times:
 Errors are in days or seconds, or in their squares. Estimates are rounded to whole days or milliseconds, and halves are
 rounded up. The module `allalike.domains.moments` describes the accepted forms and which of them are comparable.
 
-It works for estimated dates and inaccurate clocks. It fails if a date is either right or wrong: 5 June instead of 6 May
-is as wrong as a date a year off, and the mean of both occurs in no answer. Use ``categorical`` for such dates.
+This type works for estimated dates and inaccurate clocks. It fails if a date is either right or wrong: 5 June instead
+of 6 May is as wrong as a date a year off, and their mean occurs in no answer. Use ``categorical`` then.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 class Date(Real):
     """Dates and times, compared by squared or absolute distance in days or seconds.
 
-    A label is an ISO date or time as text, or a date or time of Python, pandas or Arrow. Either all labels have a time
-    of day or none has, and either all have a UTC offset or none has. Estimates are returned in the form of the labels.
+    A label is an ISO date or time as text, or a date or time object from Python, pandas or Arrow. Either all labels
+    have a time of day or none has, and likewise a UTC offset. Estimates have the form of the labels.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Date(Real):
     scale
         Whether to estimate each worker's scale factor as well.
     form
-        Format of dates, if not ISO 8601: the last day of 2024 as the labels write it, such as ``31/12/2024``,
+        Format of dates, if not ISO 8601: the last day of 2024 written like the labels, such as ``31/12/2024``,
         ``12/31/2024`` or ``31 Dec 2024``.
 
     >>> import allalike
@@ -84,7 +84,7 @@ class Date(Real):
 
 @dataclass(frozen=True, kw_only=True)
 class DateEncoding(RealEncoding):
-    """Moments of one form; a code is the number of days or seconds since 1970."""
+    """Moments that share one form; a code is the number of days or seconds since 1970."""
 
     domain: Date
     form: DateForm = field(default_factory=DateForm)

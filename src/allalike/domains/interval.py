@@ -3,11 +3,11 @@
     d(A, B) = 1 - length(A and B) / length(A or B),   and 0 if both are empty
 
 A label is the set of points that it covers, so touching intervals are merged. The estimated label is the set of points
-that more than half of the weight covers (`allalike.rules.majority`).
+covered by more than half of the weight (`allalike.rules.majority`).
 
-It works if coverage matters: speech in a recording, toxic words in a text. It fails if the number of intervals or their
-exact boundaries matter (`allalike.Spans`), and for events so short that answers miss each other (`allalike.Points` on
-one axis).
+Intervals work if coverage matters, such as speech in a recording or toxic words in a text. They fail if the number of
+intervals or their exact boundaries matter (use `allalike.Spans`), and for events so short that answers do not overlap
+(use `allalike.Points` on one axis).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _LARGEST_WHOLE = 1 << 53  # larger whole numbers are not exact
 
 @dataclass(frozen=True, kw_only=True)
 class Interval(Pairwise):
-    """Unions of intervals, compared by Jaccard distance: the share of the covered length that only one of them covers.
+    """Unions of intervals, compared by Jaccard distance: the share of the total length covered by only one of them.
 
     A label is a list of pairs ``[[start, end], ...]``, or such a list as JSON text. An interval includes its start and
     excludes its end. Intervals that overlap or touch are merged, and empty ones are removed. ``[]`` covers nothing. If
-    all bounds are whole numbers, estimated bounds are whole numbers as well.
+    all bounds are integers, estimated bounds are integers as well.
 
     Parameters
     ----------

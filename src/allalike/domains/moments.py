@@ -3,9 +3,9 @@
     2024-02-29    2024-02-29T10:30    2024-02-29 10:30:15.25    2024-02-29T10:30Z    2024-02-29T10:30+02:00
 
 A moment is a date, a time without a UTC offset, or a time with one. These three forms are not comparable: the distance
-between a date and a time, or between a local time of unknown zone and 10:00 in Paris, is undefined. Dates are numbers
-of days and times are numbers of seconds since 1 January 1970. Years 1 to 9999 of the Gregorian calendar are supported,
-and days have 24 hours.
+between a date and a time, or between a local time of unknown zone and 10:00 in Paris, is undefined. Dates become
+numbers of days since 1 January 1970, and times become numbers of seconds since then. Years 1 to 9999 of the Gregorian
+calendar are supported, and days have 24 hours.
 """
 
 from __future__ import annotations

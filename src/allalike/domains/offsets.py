@@ -1,23 +1,23 @@
-"""Worker offsets: how strict or lenient each worker is with numbers, and bias-corrected numbers.
+"""Worker offsets, which measure how strict or lenient each worker is, and bias-corrected numbers.
 
-A grader may be two points below all others on every task. The model of such answers is
+A grader may score every task two points lower than all others do. The model of such answers is
 
     x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
 
 Ridge regression, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, gives t_j = mean_i (x_ij - b_i) and a system of
-linear equations with one equation per worker:
+linear equations, one per worker:
 
     sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
 
 Both sides are sums over tasks, so conjugate gradients need one pass over the answers per round, on every engine. The
 solution is the estimate of a mixed model (Henderson 1950) whose offsets have variance noise / lambda. Lambda is
 estimated from the answers. Let d_ij be x_ij minus the mean of the other answers, and F the ratio of the between-worker
-to the within-worker variance of d. Then lambda = (typical answers per worker) / (F - 1), which shrinks workers with few
-answers. If F <= 1, offsets are indistinguishable from noise, and all are 0.
+to the within-worker variance of d. Then lambda = (typical number of answers per worker) / (F - 1), which shrinks
+workers with few answers. If F <= 1, offsets are indistinguishable from noise, and all are 0.
 
 **Factors.** A worker who uses only half of the scale has x_ij = c + s_i (t_j + b_i - c) + noise. The factor s_i is the
-slope of their answers over the mean of the others'. It is shrunk towards the common slope, and divided by the mean
-factor because noise in the others' answers reduces all slopes. Factors and offsets are estimated alternately.
+slope of a regression of their answers on the mean of the others'. It is shrunk towards the common slope, and divided by
+the mean factor because noise in the others' answers reduces all slopes. Factors and offsets are estimated alternately.
 
 A bias shared by all workers is not identifiable: if everyone is two points too strict, so are the estimates. Offsets
 average 0 and factors average 1. If workers form components without common tasks, each component has its own average.
@@ -49,7 +49,7 @@ _LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 5.0
 class Offsets:
     """Offset, scale factor and centre of each worker.
 
-    They are empty before the estimation. ``scale`` enables factors.
+    All are empty before the estimation. ``scale`` enables scale factors.
 
     >>> Offsets(np.array([2.0, 0.0]), np.array([1.0, 2.0]), np.array([10.0, 10.0])).remove(
     ...     np.array([13.0, 14.0]), np.array([0, 1]))
@@ -64,7 +64,7 @@ class Offsets:
     def find(self, add: Add, n_workers: int) -> Offsets:
         """Estimate the offsets of all workers; blocks have centred numbers.
 
-        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; they have one row per worker.
+        ``add(kernel, *params)`` sums the named arrays of a kernel over all blocks; the arrays have one row per worker.
         """
         offset, factor, centre = np.zeros(n_workers), np.ones(n_workers), np.zeros(n_workers)
         if not self.scale:
@@ -135,7 +135,7 @@ def _fit(add: Add, right: Floats, diagonal: Floats, ridge: Floats, start: Floats
 def _deviate(
     block: Block, offset: Floats, factor: Floats, *centre: Floats, of_numbers: bool = False
 ) -> dict[str, Floats]:
-    """Sum the deviations from the task mean per worker: of numbers minus offsets, or of minus the offsets alone."""
+    """Sum each worker's deviations from the task mean: of numbers minus offsets, or of negative offsets alone."""
     own = (_take(block, factor, *centre) if of_numbers else 0.0) - offset.take(block.worker)
     mean = block.per_task(own) / block.sizes
     lost = block.to_answers(1.0 - 1.0 / block.sizes)
@@ -167,7 +167,7 @@ def _add_numbers(block: Block) -> dict[str, Floats]:
 
 
 def _take(block: Block, factor: Floats, centre: Floats | None = None) -> Floats:
-    """Return numbers without factors around a centre; without a centre, relative to their task's centre."""
+    """Remove the factors from numbers around a centre; without a centre, relative to their task's centre."""
     if centre is None:
         return np.asarray(block.label, np.float64)
     number = block[Centred].answers(block, np.arange(len(block.label)))
@@ -194,7 +194,7 @@ def _find_ridge(sums: dict[str, Floats]) -> Floats:
 
 
 def _find_factors(sums: dict[str, Floats]) -> Floats:
-    """Return the slope of each worker's numbers over the others' mean, relative to the common slope."""
+    """Return the slope of each worker's numbers regressed on the others' mean, relative to the common slope."""
     answers = np.maximum(sums["answers"], 1.0)
     spread = np.maximum(sums["others others"] - sums["others"] ** 2 / answers, 0.0)
     both = sums["both"] - sums["own"] * sums["others"] / answers

@@ -1,7 +1,7 @@
 """Ordinal labels: ordered levels, such as stars, grades and degrees of agreement.
 
 A label is one of K levels, and x is its index from 0 to K - 1. An error of one level is smaller than an error of two,
-but there is nothing between two levels, so a mean of 3.4 stars is not a valid label:
+but no label lies between two adjacent levels, so a mean of 3.4 stars is not a valid label:
 
     linear:   d = |x - y| / (K - 1)              the default; minimised by the weighted median
     squared:  d = (x - y)^2 / (K - 1)^2          if large errors are much worse
@@ -12,9 +12,9 @@ time. (For `linear`, a level is a vector of x ones followed by zeros.) The mean 
 + 1) / (3 K) under `linear`, (K + 1) / (6 (K - 1)) under `squared` and 1 - 1/K under `hamming`. A worker at this
 distance from the others is uninformative.
 
-It works for ratings, grades and degrees of agreement. It fails if levels are not a scale: "unsure" is not between "yes"
-and "no", so such labels are classes. If some workers are strict and others are lenient, their deviations count as
-errors.
+Ordinal labels work for ratings, grades and degrees of agreement. They fail if levels do not form a scale: "unsure" is
+not between "yes" and "no", so such labels are classes. If some workers are strict and others are lenient, their
+deviations count as errors.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Ordinal(Domain):
     Parameters
     ----------
     levels
-        All levels from the lowest to the highest, including unused ones: words or numbers. Default: the whole numbers
-        from the smallest to the largest label, which must all be whole numbers.
+        All levels from the lowest to the highest, including unused ones: words or numbers. Default: the integers from
+        the smallest to the largest label; all labels must then be integers.
     distance
         ``linear``, the number of levels between two labels divided by the length of the scale; ``squared``, its square;
         or ``hamming``, which ignores the order.
@@ -128,7 +128,7 @@ class Ordinal(Domain):
         return General()
 
     def _parse(self, value: Any) -> int:
-        """Return the index of a label among the given levels, or a whole number if no levels are given."""
+        """Return the index of a label among the given levels, or an integer if no levels are given."""
         if self.levels is None:
             text = match_key(value)
             try:
@@ -155,7 +155,7 @@ class Ordinal(Domain):
 
 @dataclass(frozen=True, kw_only=True)
 class OrdinalEncoding(Encoding):
-    """The levels; a code is the index of a level. Without given levels, the lowest level is a whole number."""
+    """The levels; a code is the index of a level. Without given levels, the lowest level is an integer."""
 
     domain: Ordinal
     low: int
@@ -295,7 +295,7 @@ class OrdinalKernels(Kernels):
         return sums / self._length**2, weight
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
-        """Estimate the level per task, and the share of weight within one level of it.
+        """Estimate the level of each task, and the share of weight within one level of it.
 
         The standard error of a mean, in levels, is known only for the squared distance.
         """

@@ -45,7 +45,7 @@ class Pairwise(Domain):
     """A label type that is compared pair by pair.
 
     A subclass parses a label (`_parse`), packs parsed labels for comparisons (`_pack`), and compares labels of such
-    stores (`_compare`). If labels must agree in a property, such as a type, the subclass learns it (`_find_common`,
+    stores (`_compare`). If labels must share a property, such as a type, the subclass learns it (`_find_common`,
     `_join_common`). Its rules may return indices into the store, or an array of objects: parsed labels that occur in no
     answer.
     """
@@ -71,7 +71,7 @@ class Pairwise(Domain):
         return str(label)
 
     def _key(self, parsed: Any) -> object:
-        """Return the identity of a parsed label: equal labels have equal keys with equal representations."""
+        """Return a key that identifies a parsed label: equal labels have equal keys with equal representations."""
         return parsed
 
     def _find_common(self, parsed: list[Any]) -> Any:
@@ -100,7 +100,7 @@ class Pairwise(Domain):
         return label_hash[block.label]
 
     def _prepare_rule(self, block: Block, store: Any) -> list[object]:
-        """Return the data that the rule needs beside pairwise distances."""
+        """Return the data that the rule needs in addition to pairwise distances."""
         return []
 
     @property

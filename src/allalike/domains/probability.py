@@ -4,15 +4,15 @@ A label is a distribution p over the options of its task. The distance is the su
 
     d(p, q) = sum_o (p_o - q_o)^2,
 
-which for an outcome (1 for the observed option, 0 for all others) is the Brier score (1950), from 0 to 2. There is no
-factor 1/2: a single number p means the distribution (1 - p, p), so numbers p and q have distance 2 (p - q)^2. Lists and
-mappings give the same distance. Sums over peers take linear time in the number of answers, as for vectors.
+which for an outcome (1 for the observed option, 0 for all others) is the Brier score (1950), between 0 and 2. There is
+no factor 1/2: a single number p means the distribution (1 - p, p), so the distance between p and q is 2 (p - q)^2, as
+for lists. Sums over peers take linear time in the number of answers, as for vectors.
 
-It works for forecasts of events, and for annotators who report their confidence. It fails if all forecasters are
-overconfident or underconfident in the same way: answers cannot reveal that, only outcomes can (``sharpen``).
+Soft labels work for forecasts, and for annotators who report their confidence. They fail if all forecasters are
+overconfident or underconfident in the same way: only outcomes can reveal that, not answers (``sharpen``).
 
-Tasks may have different options and different numbers of options, but all answers to a task must have the same ones. A
-code is a row: the index of the task's option set, the probabilities, and zeros up to the width of the largest set.
+Tasks may have different options and different numbers of options, but all answers to a task must have the same options.
+A code is a row: the index of the task's option set, the probabilities, and zeros up to the width of the largest set.
 Between different tasks, for example for chance agreement, options are matched by position.
 """
 
@@ -148,17 +148,17 @@ class Probability(Domain):
     """Probabilities, compared by the sum of squared differences: the Brier score if one of them is an outcome.
 
     A label is the probability of yes, a list of probabilities, or a mapping from options to probabilities (object or
-    JSON). All labels must have the same form; estimated labels are returned in it. Probabilities are scaled to a sum of
-    1 if their sum differs from 1 by at most 0.011. Different tasks may have different options, but all answers to a
-    task must have the same ones.
+    JSON). All labels must have the same form, which estimated labels also have. Probabilities are scaled to a sum of 1
+    if their sum differs from 1 by at most 0.011. Different tasks may have different options, but all answers to a task
+    must have the same options.
 
     Parameters
     ----------
     rule
         Aggregation rule: ``log odds`` (the mean of log odds), ``mean`` or ``median``, all weighted.
     sharpen
-        Factor of the log odds of the estimate; a factor above 1 moves forecasts towards 0 and 1. It can only be tuned
-        with gold labels.
+        Factor that multiplies the log odds of the estimate; a factor above 1 moves forecasts towards 0 and 1. It can
+        only be tuned with gold labels.
 
     >>> import allalike
     >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.5)]
@@ -332,7 +332,7 @@ _ONE_FORM = "Write all labels as numbers, all as lists, or all as mappings."
 
 
 def _check_form(labels: Column, form: str) -> None:
-    """Raise an error if a label has another form than the others."""
+    """Raise an error if a label differs in form from the others."""
     codes, parsed = labels.parsed(read_forecast)
     odd = np.array([forecast.form != form for forecast in parsed])[codes]
     if odd.any():
@@ -342,7 +342,7 @@ def _check_form(labels: Column, form: str) -> None:
 
 
 def _in_order(sets: set[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
-    """Sort option sets; whole numbers come before names."""
+    """Sort option sets; integers come before names."""
     return tuple(sorted(sets, key=lambda options: [(isinstance(option, str), option) for option in options]))
 
 

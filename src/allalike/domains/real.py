@@ -3,10 +3,10 @@
     squared:   d = (x - y)^2    minimised by the weighted mean: for Gaussian errors
     absolute:  d = |x - y|      minimised by the weighted median: for errors with outliers
 
-It works for measurements, estimates and scores. It fails for numbers that are names, such as codes, and for periodic
-numbers, such as hours (`allalike.Circular`). A bias shared by all workers cannot be detected by comparing answers.
-Under `squared`, a worker's error is the variance of their deviations, so a single answer of -999 makes an otherwise
-good worker look worst. Under `absolute` it is the mean absolute deviation, which a single outlier affects less.
+Numbers work for measurements, estimates and scores. They fail for numbers that are names, such as codes, and for
+periodic numbers, such as hours (`allalike.Circular`). Comparing answers cannot reveal a bias shared by all workers.
+Under `squared`, a worker's error is the variance of their deviations, so one answer of -999 makes an otherwise good
+worker look the worst. Under `absolute` it is the mean absolute deviation, which one outlier affects less.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Real(Domain):
     scale
         Whether to estimate each worker's scale factor as well, reported as ``scale`` in the worker table.
     form
-        Format of numbers, if not plain: the number 1234.5 as the labels write it, such as ``1,234.5``, ``1.234,5 €``,
+        Format of numbers, if not plain: the number 1234.5 written like the labels, such as ``1,234.5``, ``1.234,5 €``,
         ``1234.5 kg``, ``$1234.5``. With ``<1234.5``, a bound such as ``<46`` is read as 46.
 
     >>> import allalike

@@ -5,9 +5,9 @@
 The estimated label is the set of elements named by more than half of the weight (`allalike.rules.majority`), or an
 answer.
 
-It works for tags, symptoms and multiple choice. It fails if workers name different parts of a large set: few workers
-name each element, and the estimate is small. Elements that are similar but not equal, such as cat and cats, count as
-different.
+Sets work for tags, symptoms and multiple-choice questions. They fail if workers name different parts of a large set:
+each element is then named by few workers, and the estimate is small. Elements that are similar but not equal, such as
+cat and cats, count as different.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Set(Marks, Pairwise):
     """Sets, compared by Jaccard distance: the share of their union that belongs to only one of them.
 
     A label is a list, tuple or set, or text: a JSON list, or elements with a separator between them. Elements are
-    texts, whole numbers or tuples of these, all of the same type. Repeated elements count once, and ``[]`` is the empty
+    strings, integers or tuples of these, all of the same type. Repeated elements count once, and ``[]`` is the empty
     set. Estimates are sorted lists, and JSON in files.
 
     Parameters

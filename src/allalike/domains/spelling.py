@@ -70,7 +70,7 @@ def match_key(value: object) -> object:
 
 
 def read_name(value: Any, what: str) -> Any:
-    """Return the name of a class, an element or an option: text or a whole number; otherwise raise ValueError.
+    """Return the name of a class, an element or an option: text or an integer; otherwise raise ValueError.
 
     >>> read_name(1.5, "its element")
     Traceback (most recent call last):

@@ -7,9 +7,9 @@
 Texts cannot be averaged, so the estimated label is an answer: the medoid, which has the smallest weighted distance to
 all answers, or the answer by the best worker.
 
-It works if good texts resemble each other: transcripts under `edit`, translations of a sentence under `gleu`, keyword
-lists under `tokens`. It fails for paraphrases, which are as distant as nonsense. For paraphrases, use `allalike.Custom`
-with a semantic distance, or `allalike.Vector` with embeddings.
+These distances work if good texts resemble each other: transcripts under `edit`, translations of a sentence under
+`gleu`, keyword lists under `tokens`. They fail for paraphrases, which are as distant as nonsense. For paraphrases, use
+`allalike.Custom` with a semantic distance, or `allalike.Vector` with embeddings.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class Text(Pairwise):
     Parameters
     ----------
     distance
-        ``gleu`` (1 - GLEU), ``edit`` (Levenshtein over the length of the longer text) or ``tokens`` (Jaccard
-        distance of the sets of tokens).
+        ``gleu`` (1 - GLEU), ``edit`` (Levenshtein distance divided by the length of the longer text) or ``tokens``
+        (Jaccard distance of the sets of tokens).
     rule
         Aggregation rule: ``medoid`` or ``best worker``.
     lower
-        Whether to compare without regard to case.
+        Whether to ignore case.
     tokens
         Tokenisation for ``gleu`` and ``tokens``: ``spaces`` splits at every single space, ``words`` splits into words
         and punctuation marks.

@@ -1,15 +1,15 @@
 """Classes in a tree, such as ``animal/bird/owl``: an answer *animal* for an owl is correct but less precise.
 
-A class is its path from the root, and an answer may stop at any depth. The distance of two classes is
+A class is its path from the root, and an answer may stop at any depth. The distance between two classes is
 
     d(a, b) = 1 - 2 depth(last common ancestor) / (depth a + depth b)
 
 (Wu and Palmer 1994): the Dice distance between sets of ancestors (`allalike.distances.ways`). Classes below the root
-have depth 1. The estimated label descends the tree as long as a majority of the weight agrees
+have depth 1. The estimate is found by descending the tree as long as a majority of the weight agrees
 (`allalike.rules.descent`).
 
-It works for species, diagnoses and other classes that can be more or less specific. It fails if classes on distant
-branches are easily confused: their distance is as large as for any other error.
+This label type works for species, diagnoses and other classes that can be more or less specific. It fails if classes on
+distant branches are easily confused: their distance is as large as for any other error.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Written numbers and dates: thousands separators, decimal marks, units, bounds, day and month order.
+"""Written numbers and dates: thousands separators, decimal marks, units, bounds, order of day and month.
 
 A form is the number 1234.5 in the notation of the labels:
 
     1,234.5      1.234,5 €      1234,5      1 234.5 km      $1234.5      1234.5%      <1234.5
 
-It defines the thousands separator, the decimal mark and the unit before or behind the number. With ``<``, bounds such
-as ``<46``, ``>= 3`` and ``~46`` are read as the numbers they contain. Labels may omit the unit and the thousands
+It defines the thousands separator, the decimal mark and the unit before or after the number. With ``<``, bounds such as
+``<46``, ``>= 3`` and ``~46`` are read as the numbers they contain. Labels may omit the unit and the thousands
 separators; everything else must match the form.
 """
 

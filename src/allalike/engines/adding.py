@@ -1,4 +1,4 @@
-"""Updates: the answers of a run and new ones are loaded together."""
+"""Updates: the answers of a run are loaded together with new answers."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ class Engine(ABC):
 class Run(ABC):
     """The answers in an engine, to whose blocks methods apply kernels.
 
-    A run is frozen: changes return another run (`dataclasses.replace`).
+    A run is immutable: every change returns another run (`dataclasses.replace`).
 
     ``answer_counts`` is the number of answers by each worker, ``n_single`` the number of tasks with one answer, and
-    ``n_gold`` the number of gold labels. ``only_number`` is the label if all labels are one number. ``notes`` list
-    what was inferred or excluded. ``worker_task`` is the task of each worker if every task is a separate problem.
+    ``n_gold`` the number of gold labels. ``only_number`` is the label if all labels are one number. ``notes`` list what
+    was inferred or excluded. ``worker_task`` is the task of each worker if every task is a separate problem.
     ``block_answers`` is the requested size of blocks, ``threads`` the number of threads in memory, ``history`` contains
-    worker statistics from earlier answers, and ``frame`` is the type of the input data frame. ``sample_tasks`` are
-    the ids of a sample of tasks. Each engine adds its shards.
+    worker statistics from earlier answers, and ``frame`` is the type of the input data frame. ``sample_tasks`` are the
+    ids of a sample of tasks. The run of each engine also has its shards.
     """
 
     workers: Values
@@ -95,7 +95,7 @@ class Run(ABC):
 
     @property
     def free_memory(self) -> int:
-        """The bytes that may still be allocated: the free memory of the machine, or the rest of a limit."""
+        """The bytes that may still be allocated: the free memory of the machine, or what is left of a limit."""
         return free_memory()
 
     @property
@@ -119,21 +119,21 @@ class Run(ABC):
 
     @abstractmethod
     def sum(self, kernel: Kernel, *params: Floats) -> dict[str, Floats]:
-        """Add up the named arrays of ``kernel(block, *params)``, which have one row per worker.
+        """Add up the named arrays that ``kernel(block, *params)`` returns, with one row per worker.
 
-        Each parameter also has one row per worker, and a kernel gets the rows of the block's workers.
+        Each parameter also has one row per worker, and a kernel receives the rows of the workers in its block.
         """
 
     @abstractmethod
     def total(self, kernel: Kernel) -> dict[str, Floats]:
-        """Add up the named arrays of ``kernel(block)``, which have the same shape in every block."""
+        """Add up the named arrays that ``kernel(block)`` returns, with the same shape in every block."""
 
     @abstractmethod
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up the named matrices of ``kernel(block, places)``, for the workers in ``rows`` or for all.
+        """Add up the named matrices that ``kernel(block, places)`` returns, for the workers in ``rows`` or for all.
 
         They have a row for each worker in ``rows`` and a column for every worker. They are arrays, or sparse by rows
-        (CSR) if they are large and mostly empty. The kernel gets the indices of these workers among the block's as a
+        (CSR) if they are large and mostly empty. The kernel receives the indices of these workers in the block as a
         slice, and returns a column for each worker of the block.
         """
 
@@ -143,7 +143,7 @@ class Run(ABC):
 
     @abstractmethod
     def gather(self, kernel: Callable[..., Block], *params: Floats) -> list[Block]:
-        """Collect the results of a kernel in memory; they have a few tasks per block."""
+        """Collect in memory the blocks that a kernel returns, each with a few tasks."""
 
     @abstractmethod
     def map(self, change: Callable[[Block], Block]) -> Run:
@@ -151,7 +151,7 @@ class Run(ABC):
 
     @abstractmethod
     def each_shard(self) -> Iterator[Shard]:
-        """Yield the shards in their present state, one at a time."""
+        """Yield the shards in their current state, one at a time."""
 
     def collect(self, kernel: Kernel, *params: Floats) -> dict[str, Array]:
         """Join the named arrays of ``kernel(block, *params)``, which have one row per task, in the order of tasks."""
@@ -190,7 +190,7 @@ def list_answers(run: Run) -> Iterator[Answers]:
 
 
 def make_ready(run: Run, history: History | None = None, *, corrected: bool = True) -> Run:
-    """Return a run with the estimates that precede the weights, or the same run if there are none.
+    """Return a run with the estimates that are made before the weights, or the same run if there are none.
 
     Offsets are subtracted only if ``corrected``.
 

@@ -1,8 +1,8 @@
 """Ingest: rows in any order are routed to partitions of whole tasks, on disk or in memory, by a hash of their task.
 
 A batch of rows is sorted by partition, and each part is appended to the file of its partition. Workers are written as
-numbers. Labels are written as numbers if there are few distinct ones. Otherwise they are written as floats if all of
-them are numeric, and else unchanged. Task ids of text files are written as whole numbers if possible. If a later row
+numbers. Labels are written as numbers if there are few distinct ones. Otherwise, they are written as floats if all of
+them are numeric, and unchanged if not. Task ids in text files are written as integers if possible. If a later row
 contradicts the plan made from the first rows, routing starts again with another plan.
 """
 
@@ -52,8 +52,8 @@ _POWERS_OF_TEN = 10 ** np.arange(1, 19)
 class Rows:
     """The rows of a partition in memory, as record batches.
 
-    A slice keeps the whole batch in memory. Therefore slices are joined regularly, so that the memory of a partition is
-    released with it.
+    A slice keeps the whole batch in memory. Slices are therefore joined regularly, so that releasing a partition frees
+    its memory.
 
     >>> import pyarrow as pa
     >>> rows, batch = Rows(), pa.record_batch({"worker": [7, 8, 9]})
@@ -107,7 +107,7 @@ class Routed:
         return len(self.parts)
 
     def columns(self, number: int) -> tuple[Column, Column, Column]:
-        """Return worker, task and label of a partition's rows, in input order.
+        """Return the worker, task and label of a partition's rows, in input order.
 
         A worker has the same number in all partitions.
         """
@@ -185,7 +185,7 @@ class Routed:
         return column.numbered(numpy_of(table["row"])) if "row" in self.schema.names else column
 
     def _plain(self, table: Any, name: str) -> Any:
-        """Return an unnumbered column."""
+        """Return a column that is not numbered."""
         if name in self.objects:
             own = table[name].to_pylist()
             return [pickle.loads(value) for value in own]  # nosec B301 # this run wrote them into its own folder
@@ -302,7 +302,7 @@ class _Pass:
         self._kept += len(rows)
 
     def _task(self, column: Column) -> tuple[Hashes, Any]:
-        """Return the hashes of task ids, and the ids in the form that is written."""
+        """Return the hashes of task ids, and the ids in the form in which they are written."""
         if isinstance(column.data, list):
             return mix(self._tasks.number(column).astype(np.uint64)), self._pickled(column)
         ids = as_array(column.data)
@@ -323,7 +323,7 @@ class _Pass:
             raise _PlanChange(self._plan)
 
     def _label(self, label: Column, task: Column, rows: RowNumbers) -> dict[str, Any]:
-        """Return labels in the form that is written."""
+        """Return labels in the form in which they are written."""
         if self._plan.labels == "codes" and not isinstance(label.data, list):
             codes = self._labels.number(label, rows)
             if len(self._labels) <= _MAX_NUMBERED_LABELS:
@@ -383,7 +383,7 @@ class _Pass:
         return pickle_objects(column)
 
     def _write(self, hashes: Hashes, columns: dict[str, Any]) -> None:
-        """Sort rows by partition and write each part; in memory, as many rows at a time as fit in the cache."""
+        """Sort rows by partition and write each part; in memory, sort as many rows at once as fit in the cache."""
         at_once = len(hashes) if self._folder else _ROWS_PER_SORT
         for begin in range(0, len(hashes), at_once):
             piece = slice(begin, begin + at_once)
@@ -467,7 +467,7 @@ def as_array(column: Any) -> Any:
 
 
 def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
-    """Return strings as numbers if all are whole numbers in Python's notation with at most 18 digits, else None.
+    """Return strings as numbers if all are integers in Python's notation with at most 18 digits, else None.
 
     >>> import pyarrow as pa
     >>> whole_numbers(pa.array(["12", "-3"])), whole_numbers(pa.array(["12", "007"]))
@@ -511,7 +511,7 @@ def write_error(folder: Path, error: OSError) -> OutputError:
 
 
 class Vocabulary:
-    """A numbering of values, which grows with each column.
+    """A numbering of values, which each column may extend.
 
     >>> from allalike._core.columns.column import Column
     >>> vocabulary = Vocabulary()

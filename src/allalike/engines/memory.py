@@ -1,8 +1,8 @@
 """The memory engine: all blocks in one process.
 
-A round is a loop over cache-sized blocks without copies. It works for up to a hundred million answers in 5 GB, and is
-the default. It fails if the answers do not fit in memory. For files larger than half of the free memory, the disk
-engine is the default.
+A round is a loop over cache-sized blocks without copies. The engine is the default, and works for up to a hundred
+million answers in 5 GB. It fails if the answers do not fit in memory. For files larger than half of the free memory,
+the disk engine is the default.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Memory(Options, Engine):
         return MemoryRun([shard], **describe(answers, ties), block_answers=self.block_answers, threads=self.threads)
 
     def reads(self, source: Scan) -> bool:
-        """Return whether the files are large, so that reading them in parts saves time and memory."""
+        """Return whether the files are so large that reading them in parts saves time and memory."""
         return source.size > _MIN_SHARDED_BYTES
 
     def open(self, source: Scan, gold: Gold | None, ties: Ties) -> MemoryRun:
@@ -93,7 +93,7 @@ class MemoryTable(TaskTable):
     piece: Piece
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array."""
+        """Return the sum and count of an array."""
         return [sum_up(self.piece.found[name])]
 
     def pieces(self) -> Iterator[Piece]:

@@ -4,8 +4,8 @@ Fifty thousand workers have more than a billion pairs, and ten answers to each o
 twenty million. The sums of pairs (`Run.pairs`) are therefore computed for one range of workers at a time, and the
 caller keeps the results that it needs. Free memory determines the size of the ranges, but does not change the sums.
 
-**Parts** are the connected components of workers: between two parts there is no chain of common tasks, so that workers
-of different parts cannot be compared.
+**Parts** are the connected components of workers: no chain of common tasks links two parts, so that workers in
+different parts cannot be compared.
 """
 
 from __future__ import annotations

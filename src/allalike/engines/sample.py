@@ -37,7 +37,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     """Load a sample of about ``n_answers`` answers into memory, or all answers if there are fewer.
 
     The labels of its blocks are codes, and the blocks are not prepared. Unless ``with_gold`` is false, all tasks with
-    gold labels are included if they are few. A sample of a sample needs ``again``, which changes the hash.
+    gold labels are included if they are few. A sample of a sample requires ``again``, which changes the hash.
 
     >>> import allalike
     >>> rows = [(worker, task, "x") for worker in "abc" for task in range(100)]

@@ -1,7 +1,7 @@
 """Shards: groups of whole tasks, for engines that store the answers in parts.
 
-A shard uses the worker numbers and the encoding of all answers, so that sums over shards are sums over all answers. The
-functions here process one shard; an engine stores shards and adds up their results.
+A shard uses the worker numbers and the encoding of all answers, so that the sums of its shards add up to those of all
+answers. The functions here process one shard; an engine stores shards and adds up their results.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def find_piece(shard: Shard, kernel: Kernel, params: tuple[Floats, ...], n_threa
 
 
 def sum_up(array: Array) -> tuple[float, int]:
-    """Return sum and count of the values that are not NaN; labels have no sum.
+    """Return the sum and count of the values that are not NaN; labels have no sum.
 
     >>> sum_up(np.array([0.5, np.nan, 1.0]))
     (1.5, 2)

@@ -34,7 +34,7 @@ def select_workers(block: Block, params: Iterable[Floats]) -> list[Floats]:
 
 
 class Sums:
-    """Sums of arrays with a row for each worker of a block, or without ``n_workers``, of arrays of the same shape.
+    """Sums of arrays with a row for each worker of a block, or, without ``n_workers``, of arrays of the same shape.
 
     A kernel can add to them in place (`adds_in_place`) if the block has all workers.
 
@@ -93,7 +93,7 @@ class Sums:
 class PairSums:
     """Sums of matrices with a row for each worker in ``rows`` (by default all) and a column for each worker.
 
-    A kernel gets a block and the indices of these workers among the block's as a slice. It returns matrices, dense or
+    A kernel receives a block and a slice with the indices of these workers in the block. It returns matrices, dense or
     sparse, with these rows and a column for each worker of the block.
 
     >>> from allalike._core.blocks.block import Block
@@ -116,7 +116,7 @@ class PairSums:
         return self
 
     def find(self, block: Block, kernel: Kernel) -> Mapping[str, Any]:
-        """Return the kernel's result for the requested workers who are in the block."""
+        """Return the kernel's result for those of the requested workers who are in the block."""
         asked = self._places(block)
         return kernel(block, asked) if asked.start < asked.stop else {}
 
@@ -166,7 +166,7 @@ class TaskTable(ABC):
 
     @abstractmethod
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array's values that are not NaN, for each part of the table."""
+        """Return the sum and count of an array's values that are not NaN, for each part of the table."""
 
     def total(self, name: str) -> float:
         """Add up one of the named arrays over all tasks, ignoring NaN."""

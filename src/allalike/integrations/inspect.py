@@ -1,11 +1,11 @@
 """Inspect scorer that weights a panel of graders by estimated accuracy.
 
-Inspect (`inspect_ai`, an optional dependency) loads these by entry points: the scorer ``allalike/panel``, the metric
-``allalike/weighed`` and the reducer ``allalike/vote``.
+Inspect (`inspect_ai`, an optional dependency) loads the following by entry points: the scorer ``allalike/panel``, the
+metric ``allalike/weighed`` and the reducer ``allalike/vote``.
 
-A scorer sees one sample, which is not enough to estimate weights. So the scorer takes a majority vote and saves all
-verdicts in the log. The metric sees all samples at the end, weights the graders and decides again. `allalike.jury`
-reads the same verdicts from the log, and evaluates the panel.
+A scorer sees only one sample, which is not sufficient to estimate weights. Therefore the scorer takes a majority vote
+and saves all verdicts in the log. The metric sees all samples at the end, weights the graders and decides all samples
+again. `allalike.jury` reads the same verdicts from the log, and evaluates the panel.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _panel(model: list[str | Model] | None = None, **grading: Any) -> Scorer:
 
 
 def _make_unique(names: Sequence[str]) -> list[str]:
-    """Number further graders of the same model, such as at another temperature.
+    """Number additional graders with the same model, such as one at another temperature.
 
     >>> _make_unique(["a/b", "c/d", "a/b"])
     ['a/b', 'c/d', 'a/b #2']

@@ -1,7 +1,7 @@
 """A scikit-learn classifier that learns from the answers of a crowd.
 
 `allalike.discover` weights the workers' answers to the samples. The classifier learns the most probable class of each
-sample, with its probability as sample weight.
+sample, with its probability as the sample weight.
 
 With ``cv``, the classifier also joins the crowd as a worker who sees features instead of samples. Its cross-validated
 predictions are first added as answers, to estimate its accuracy among the workers. Then its probabilities r replace
@@ -12,10 +12,10 @@ these answers:
 where q are the probabilities without the classifier, m are the class frequencies, and t is its trust. t maximises the
 likelihood of the crowd's probabilities (including the classifier's answers) under the classifier alone. It is 0 for a
 useless classifier, 1 for a calibrated one, and below 1 for an overconfident one. This works if features predict the
-class, most of all with few answers per sample. It fails if workers and the classifier are misled by the same features,
-because their errors are assumed independent.
+class, especially with few answers per sample. It fails if workers and the classifier are misled by the same features,
+because their errors are assumed to be independent.
 
-Needs the extra ``sklearn``.
+Requires the extra ``sklearn``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _has_probabilities(model: CrowdClassifier) -> bool:
 
 
 class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that learns from the answers of workers of unknown accuracy.
+    """A classifier that learns from the answers of workers with unknown accuracy.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Base classes of methods, which estimate worker weights and labels."""
+"""Base classes of methods for estimating worker weights and labels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ScreeningMethod(Method):
 
     @abstractmethod
     def without_screening(self) -> Method:
-        """Return the method without screening: all workers count, and count as independent."""
+        """Return the method without screening, so that all workers count as independent."""
 
     @abstractmethod
     def without_gold(self) -> Method:
@@ -64,5 +64,5 @@ def without_gold(method: Method) -> Method:
 
 
 def limit_reached(method: Method, fit: Fit) -> ConvergenceWarning | None:
-    """Return a warning if the rounds stopped at their limit, and None otherwise."""
+    """Return a warning if the rounds stopped at their maximum number, and None otherwise."""
     return ConvergenceWarning(f"{method.name} {fit.limit_note}.") if fit.limit_note else None

@@ -2,16 +2,16 @@
 
 In Li et al. (2019), an indicator y_ijc (0 or 1) shows whether worker i answered c to task j. It is normally distributed
 around a true value z_jc with the worker's precision; z_jc is normally distributed around the mean of its class.
-Precisions have a Gamma prior. Let worker i have N_i answers, all workers N answers, and let there be k classes.
-Starting with the shares of the votes as z, BWA alternates for each class between
+Precisions have a Gamma prior. Worker i gave N_i answers, all workers gave N answers, and there are k classes. Starting
+with the shares of the votes as z, BWA alternates, for each class, between
 
     b_c = a 4 (1 - 1/k) sum_ij z_jc (1 - z_jc) / N,                     (from the first z only)
     mu_c = mean of z_jc over all tasks,
     v_ic = (a + N_i) / (b_c + sum_j (z_jc - y_ijc)^2),
     z_jc = (lambda mu_c + sum_i v_ic y_ijc) / (lambda + sum_i v_ic),
 
-It needs few rounds, and one number per worker and class. It was designed for, and works on, large data with many
-answers per task. It fails if workers err in more than half of their answers, because weights are never negative, or if
+It needs few rounds, and one number per worker and class. It was designed for large datasets with many answers per task,
+and works on them. It fails if workers err in more than half of their answers, because weights are never negative, or if
 they confuse classes systematically.
 """
 
@@ -45,7 +45,7 @@ class BWA(ClassMethod):
     Parameters
     ----------
     a_v
-        Number of pseudo-answers per worker, a in the formulas; they are as uncertain as the votes.
+        Number of pseudo-answers per worker, a in the formulas; their variance is that of the votes.
     lambda_
         Weight of the mean of a class relative to one answer.
     max_iter, tol

@@ -1,4 +1,4 @@
-"""Apply any method to records field by field, to lists of objects by votes, and to each task separately."""
+"""Apply any method to records field by field, to lists of objects vote by vote, and to each task separately."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 # Separate weights per field: the method runs on each field of a record as if the field were the label. A source may be
 # good at prices and bad at names, and needs different weights for them: w_if = weight of worker i among the answers to
 # field f, and w_i = mean over f of w_if. The disparity belongs to whole labels, and a worker's error is the mean
-# distance to the estimated labels. The error in a field is the method's, in the unit of the field. With few answers per
-# field, a single weight is better.
+# distance to the estimated labels. The error in a field is that of the method, in the unit of the field. With few
+# answers per field, a single weight is better.
 
 
 class _Field(NamedTuple):
@@ -213,7 +213,7 @@ def serves(method: Method, labels: Encoding) -> bool:
 
 
 def weigh(method: Method, run: Run) -> Fit:
-    """Fit a run by its answers if the method accepts them, and by the votes that they consist of otherwise."""
+    """Fit a run on its answers if the method accepts them, and otherwise on the votes that they consist of."""
     if run.worker_task is not None:
         return fit_each_task(method, run)
     fields, things = run.encoding.fields, run.encoding.things

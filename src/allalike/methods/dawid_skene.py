@@ -30,8 +30,8 @@ All wrong classes have the same probability, and all classes are equally frequen
     T_jc ~ exp(sum_i w_i [x_ij = c]),    p_i = mean of T_(j, x_ij) over their answers,
     w_i = log((k-1) p_i / (1 - p_i)).
 
-This is the column DS of Meir et al. (2023), with weight 0 for workers worse than chance. It works with few answers per
-worker and with any number of classes. It fails if workers confuse classes in different ways.
+This is the column DS in Meir et al. (2023), with weight 0 for workers who are worse than chance. It works with few
+answers per worker and with any number of classes. It fails if workers confuse classes in different ways.
 
 Posteriors are never stored. The E step recomputes the posteriors of each block from the parameters, and returns the
 sums per worker that the M step needs.

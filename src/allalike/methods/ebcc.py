@@ -10,13 +10,13 @@ alternates between
     q_jcm ~ exp(E log tau_c + E log pi_cm + sum_i E log v^i_(c, m, x_ij)),
 
 where each E log is psi(count) - psi(sum of counts). Subtypes depend on the starts: shares of the votes, split into
-subtypes by samples from Dirichlet(1, ..., 1). The start with the largest evidence (ELBO) is kept, of ten by default and
-of 40 in the paper. As in the paper's experiments, alpha_c is the sum of the shares of the votes.
+subtypes by samples from Dirichlet(1, ..., 1). Of ten starts (40 in the paper), the one with the largest evidence (ELBO)
+is kept. As in the paper's experiments, alpha_c is the sum of the shares of the votes.
 
-Samples depend only on the task id, the number of the start and the seed, so they are equal on every engine. Other ids
-or seeds may lead to other solutions. EBCC works with hundreds of tasks with many answers, some of which are hard for
-all workers. It fails if the solution with the largest evidence is wrong. This happens with few tasks, where several
-solutions differ by less than one nat. It is slow.
+Samples depend only on the task id, the number of the start and the seed, so they are the same on every engine. Other
+ids or seeds may lead to other solutions. EBCC works if hundreds of tasks have many answers each, and some tasks are
+hard for all workers. It fails if the solution with the largest evidence is wrong. This happens with few tasks, where
+several solutions differ by less than one nat. It is slow.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Fit:
 
     @property
     def limit_note(self) -> str:
-        """Note that the rounds stopped at their limit, or an empty string."""
+        """A note if the rounds stopped at their limit; otherwise an empty string."""
         stopped = f"stopped at its limit of {self.iterations} rounds; more rounds may change the weights"
         return "" if self.converged else stopped
 

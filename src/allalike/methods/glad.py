@@ -1,4 +1,4 @@
-"""GLAD: an ability for every worker and a difficulty for every task, by maximum posterior probability.
+"""GLAD: maximum a posteriori (MAP) estimates of an ability for every worker and a difficulty for every task.
 
 In Whitehill et al. (2009), the accuracy of worker i on task j grows with the worker's ability a_i and falls with the
 task's difficulty 1 / b_j, where b_j > 0. All wrong classes have the same probability:
@@ -19,7 +19,7 @@ with one Newton step per worker:
 
 Every fixed point of these rounds is a fixed point of the paper's gradient ascent. GLAD works if tasks differ in
 difficulty for all workers, with any number of classes. Like DS-1, it fails if workers confuse classes in different ways
-or share errors: a task with the same error by most workers looks easy.
+or share errors: a task on which most workers make the same error looks easy.
 """
 
 from __future__ import annotations

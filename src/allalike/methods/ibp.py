@@ -1,16 +1,16 @@
 """IBP: iterative belief propagation between workers and tasks, for two classes.
 
 In Karger et al. (2011), answers A_ij are +1 or -1. Each task sends a message to each of its workers about the other
-answers. Each worker sends a message to each task about their agreement on other tasks:
+answers. Each worker sends a message to each task about the agreement on the worker's other tasks:
 
     alpha_ij = sum over i' != i of A_i'j beta_i'j,    beta_ij = sum over j' != j of A_ij' alpha_ij'.
 
 The first messages are beta = 1. The label is the sign of sum_i A_ij beta_ij. The algorithm resembles power iteration.
-It works if many tasks are randomly assigned, a few to each worker. It fails with complete answers by few workers, where
-it is worse than the majority vote, because the leading eigenvector may have the wrong sign.
+It works if many tasks are randomly assigned, a few to each worker. It fails if a few workers answer all tasks: it is
+then worse than the majority vote, because the leading eigenvector may have the wrong sign.
 
-Messages are not stored. With R_i, a sum over the worker's answers, beta_ij = R_i - A_ij alpha_ij. Each block recomputes
-its messages from the R_i of all previous rounds.
+Messages are not stored, because beta_ij = R_i - A_ij alpha_ij, where R_i is a sum over the worker's answers. Each block
+recomputes its messages from the R_i of all previous rounds.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ In Yang et al. (2022), a worker's accuracy has a Beta distribution, and each tas
     a_i = (alpha - 1 + correct answers so far) / (alpha + beta - 2 + answers so far).
 
 The second pass (LA-2) decides all tasks again by weighted votes. The weight is k a_i - 1 for k classes, with the final
-accuracies of the first pass. LA works on streams and on very many answers, because it reads everything once or twice.
-It fails if the first tasks are misleading. LA-1 decides the first tasks before it can distinguish workers.
+accuracies of the first pass. LA works on streams and on very many answers, because it reads each answer only once or
+twice. It fails if the first tasks are misleading. LA-1 decides the first tasks before it can distinguish workers.
 
 The order of tasks matters. The paper shuffles tasks; here they are sorted by the hashes of their ids. Results therefore
 depend on ids, but not on the order of rows, blocks or the engine. A sequential pass is not a sum over tasks, because
@@ -117,7 +117,7 @@ class _Walk:
 
 
 def _walk(blocks: list[Block], right: Floats, given: Floats, end: float, ties: Ties) -> _Walk:
-    """Decide tasks one by one, up to the end of the stretch, which is a share of all hashes."""
+    """Decide tasks one by one, up to the end of the stretch, given as a share of all hashes."""
     everyone = np.arange(len(right))
     hits, total = right.tolist(), given.tolist()
     keys, decisions = [np.empty(0, np.uint64)], []

@@ -1,7 +1,7 @@
 """CRH and CATD: weights from the loss against the weighted labels, round by round.
 
-**CRH** (Li et al., SIGMOD 2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1. With
-the mean loss L_i against the weighted mean or vote,
+**CRH** (Li et al., SIGMOD 2014). The weights minimise the weighted loss under the constraint sum_i exp(-w_i) = 1. If
+L_i is the worker's mean loss against the weighted mean or vote,
 
     w_i = -log(L_i / sum_i L_i).
 
@@ -14,9 +14,9 @@ errors are Gaussian, an upper confidence limit of their variance at level 1 - al
 
     f_i = sum_j (s_ij - z_j)^2 / chi2(alpha/2, N_i).
 
-The weight is 1/f_i, updated alternately with weighted means or votes z_j. CATD works on long tails, where most workers
-gave few answers: workers with few answers count little. It fails with few tasks, because it reinforces itself: a worker
-close to the labels attracts them, until one worker has all the weight. Fewer rounds are then better. With one round and
+The weight is 1/f_i, updated alternately with weighted means or votes z_j. CATD works on long-tailed data, where most
+workers gave few answers: such workers count little. It fails with few tasks, because of a feedback loop: a worker close
+to the labels attracts them, until one worker has all the weight. Fewer rounds are then better. With one round and
 complete answers, CATD equals P-TD-AK with ridge 4.
 """
 
@@ -56,7 +56,7 @@ class Losses:
         self._kernel = kernel or partial(loss_sums, kernels=run.kernels, ties=run.ties)
 
     def __call__(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return each worker's mean loss, which is made positive, and number of answers."""
+        """Return each worker's mean loss, made positive, and number of answers."""
         sums = self.run.sum(self._kernel, weights)
         loss = self.peers.comparable(sums["distance"] / sums["answers"])
         return self._positive(loss, sums["answers"]), sums["answers"]
@@ -88,7 +88,7 @@ class CRH(LossMethod):
     Parameters
     ----------
     normaliser
-        Divisor of the losses before the logarithm: their ``sum``, or their ``max``, which gives the worst weight 0.
+        Divisor of the losses before the logarithm: their ``sum``, or ``max``, which gives the worst worker weight 0.
     loss
         For numbers: ``squared`` with the weighted mean, or ``absolute`` with the weighted median.
     standardise
@@ -175,7 +175,7 @@ def _number_losses(
 
 @dataclass(frozen=True, kw_only=True)
 class CATD(LossMethod):
-    """Weights from upper confidence limits of the variance, which are cautious for workers with few answers.
+    """Weights from upper confidence limits of the variance, which are conservative for workers with few answers.
 
     Parameters
     ----------

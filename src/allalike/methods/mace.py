@@ -17,7 +17,7 @@ digamma function.
 
 The likelihood has several local maxima. MACE therefore runs from several starts with theta and xi near equal shares,
 and keeps the start with the largest final likelihood. The first start has equal shares. The random numbers of the other
-starts depend only on the ids of workers, the number of the start and the seed, so they are equal on every engine.
+starts depend only on the ids of workers, the number of the start and the seed, so they are the same on every engine.
 
 MACE works if some workers do not look at the tasks, with any number of classes. It fails if workers err because tasks
 are hard or because they confuse classes, since it explains every error as a guess. It also fails if many workers give

@@ -1,10 +1,10 @@
-"""OA: optimal weights for workers with known errors, an upper bound for all methods.
+"""OA: optimal weights for workers with known errors, an upper bound on the accuracy of all methods.
 
     numbers:  w_i = 1 / f_i                            (Aitken 1935)
     classes:  w_i = log((1 - f_i)(k - 1) / f_i)        (Grofman, Owen and Feld 1983; k classes)
 
 OA shows the largest gain that weights can achieve on these answers. It works if errors are known, from gold labels or
-otherwise. The bound fails if errors depend on each other or on the task.
+otherwise. The bound fails if errors depend on one another or on the task.
 """
 
 from __future__ import annotations

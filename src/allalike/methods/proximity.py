@@ -1,8 +1,8 @@
 """P-TD, P-TD-AK, iP-TD and D-TD: weight workers by their proximity to the other workers.
 
-Good workers are alike because they are all close to the truth; each bad worker errs in a different way. A worker's mean
-distance to the others, the disparity, therefore indicates the error, and no gold labels are needed. The source is Meir
-et al., "Frustratingly Easy Truth Discovery" (AAAI 2023).
+Good workers are alike because they are all close to the truth, whereas each bad worker errs in a different way. A
+worker's mean distance to the others, the disparity, therefore indicates the error, and no gold labels are needed. The
+source is Meir et al., "Frustratingly Easy Truth Discovery" (AAAI 2023).
 
 Algorithm 1 takes ten lines for a matrix of classes, with one row per worker and one column per task:
 
@@ -36,13 +36,12 @@ Here mu is the mean fault, estimated by half the mean distance between two worke
 `allalike.noise.Gaussian` and `allalike.noise.OneCoin`.
 
 P-TD and iP-TD work for every label type with a distance. P-TD-AK needs a noise model and many tasks. D-TD works if the
-unweighted aggregate is mostly right. For squared distances and means it coincides with the others, because
-d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 under inverse weights, and P-TD under max
-weights.
+unweighted aggregate is mostly right. For squared distances and means it coincides with the others, because d(s_i, mean)
+= (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 under inverse weights, and P-TD under max weights.
 
 All four fail if bad workers are alike: copies of one bad worker, or an error that most workers share, look like
-agreement. Two workers have the same disparity, and therefore the same weight. With few workers, the weighting ``max``
-loses information because the worst worker gets weight 0.
+agreement. If there are only two workers, they have the same disparity, and therefore the same weight. With few workers,
+the weighting ``max`` loses information because the worst worker gets weight 0.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def fill_with_mean(values: Floats) -> Floats:
 
 
 class Peers:
-    """Disparities of all workers of a run, for any weights of the other workers."""
+    """Disparities of all workers of a run, given any weights of the other workers."""
 
     def __init__(self, run: Run, *, per_pair: bool = False) -> None:
         self.run = run
@@ -136,9 +135,9 @@ class Peers:
         return np.where(sums.weight > 0, sums.mean, self.unweighted.mean)
 
     def comparable(self, fault: Floats) -> Floats:
-        """Return faults in which workers without peers have the mean of the others.
+        """Return faults in which workers without peers have the mean fault of the others.
 
-        Two workers have the same fault, because their distance does not show which one errs.
+        If there are only two workers, they have the same fault, because their distance does not show which one errs.
         """
         known = np.where(self.unweighted.weight > 0, fault, np.nan)
         filled = fill_with_mean(known)
@@ -299,7 +298,7 @@ class PTD(Method):
     weighting
         Conversion from fault to weight. ``max``: distance to the worst worker, whose weight is 0. ``inverse``: 1/f.
         ``chance``: distance to a worker who guesses. ``printed``: as in the paper, which is ``max`` for all labels.
-        Default: ``inverse`` for numbers, where the worst of few workers still helps, and ``max`` for other labels.
+        Default: ``inverse`` for numbers, where even the worst of a few workers helps, and ``max`` for other labels.
     per_pair
         Whether to average over peers instead of pairs of answers.
 
@@ -371,7 +370,7 @@ class IPTD(Method):
 
     omega^0 = 1; pi^t_i is the mean distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t. The
     rounds end when omega changes by less than ``tol``, relative to its norm. Two rounds achieve most of the gain. With
-    three workers the rounds may cycle.
+    three workers, the rounds may cycle.
 
     Parameters
     ----------

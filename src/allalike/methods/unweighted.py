@@ -4,9 +4,9 @@
 
 The label is the majority vote, mean, median, medoid or result of another rule of the label type. Under Condorcet's jury
 theorem (1785), a majority vote on two classes gains accuracy with each pair of additional workers, if workers err
-independently and less than half of the time. UA works if workers are equally good, if there are only two or three, or
-if there are too few tasks to distinguish them. It fails if a few workers know the answer and many guess, or if workers
-copy.
+independently of each other and less than half of the time. UA works if workers are equally good, if there are only two
+or three, or if there are too few tasks to distinguish them. It fails if a few workers know the answer and many guess,
+or if workers copy.
 """
 
 from __future__ import annotations

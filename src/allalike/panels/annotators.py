@@ -1,10 +1,10 @@
 """Alternative annotator test of models that may replace human annotators.
 
-Calderon, Reichart and Dror (The alternative annotator test for LLM-as-a-judge: how to statistically justify replacing
-human annotators with LLMs. ACL 2025). Each human j is left out once. On each task that j and the model labelled, both
-are compared with the other humans. The model wins or ties (W_f = 1) if its mean distance to their labels is at most the
-distance for j, and j wins or ties (W_h = 1) in the opposite case. With d = W_h - W_f per task and a cost-benefit margin
-epsilon, the null hypothesis for j is
+The test is by Calderon, Reichart and Dror (The alternative annotator test for LLM-as-a-judge: how to statistically
+justify replacing human annotators with LLMs. ACL 2025). Each human j is left out once. On each task that j and the
+model labelled, both are compared with the other humans. The model wins or ties (W_f = 1) if its mean distance to their
+labels is at most that of j, and j wins or ties (W_h = 1) in the opposite case. With d = W_h - W_f per task and a
+cost-benefit margin epsilon, the null hypothesis for j is
 
     E d >= epsilon,
 
@@ -32,7 +32,7 @@ from allalike.panels.summary import AnnotatorTest, ModelTest
 from allalike.panels.verdicts import Statistics, find_distances, sample_block
 
 EPSILON = 0.15  # for trained annotators
-_LEVEL = 0.05  # of the false discovery rate
+_LEVEL = 0.05  # bound on the false discovery rate
 _LEAST_RATE = 0.5  # winning rate of a model that may replace humans
 _MIN_TASKS = 30  # for Student's t
 _MIN_HUMANS = 3

@@ -7,11 +7,11 @@ w = log((1 - f) m / f), and
     P[c] ~ exp(beta score_c),    0 < beta <= 1,
 
 for m + 1 labels: those given to the task, and others that no judge gave. m is estimated in three rounds from pairs of
-answers without the largest score. beta is fitted to held-out answers. The model fails if most judges give the same
-wrong answer.
+answers that do not have the largest score. beta is fitted to held-out answers. The model fails if most judges give the
+same wrong answer.
 
-**Calibration** (Platt 1999) replaces a confidence p by p' with logit(p') = shift + slope logit(p). The line maximises
-the likelihood of at least 50 gold labels, with a normal prior of variance 1 around shift 0 and slope 1.
+**Calibration** (Platt 1999) replaces a confidence p by p' with logit(p') = shift + slope logit(p). The line is fitted
+by maximum likelihood to at least 50 gold labels, with a normal prior of variance 1 around shift 0 and slope 1.
 
 **Cross-validation** assigns gold labels to five folds by the hashes of their tasks. The panel learns from four folds,
 and decides the tasks of the fifth without their gold labels.
@@ -45,7 +45,7 @@ from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_
 from allalike.result.summaries import find_truths
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-BINS = 10  # of confidence
+BINS = 10  # confidence bins
 _FOLDS = np.uint64(5)
 _STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
 _OPEN_ANSWERS = 50_000  # sample size for open labels
@@ -129,7 +129,7 @@ def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) 
 
 @dataclass(eq=False)
 class OpenDecision:
-    """Decisions of ``own``, with the probability of the label as confidence.
+    """Decisions by ``own``, with the probability of the label as confidence.
 
     If other labels of the task are more probable, the confidence is the mean over these and the decided label.
     """
@@ -212,7 +212,7 @@ class ConfidenceModel:
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
     def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
-        """Decide all tasks without gold labels; list confidences, by cross-validation with enough gold labels."""
+        """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold."""
         unaware = find_truths(self.run, self.with_confidence(self.blind), unweighted=True)
         tasks = list_confidences(unaware)
         if self.run.n_gold >= MIN_GOLD:

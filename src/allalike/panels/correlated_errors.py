@@ -1,8 +1,8 @@
 """Correlated errors between pairs of judges, offsets, and the effective number of judges.
 
-**Classes.** Judges err on the same tasks because tasks are hard, and in the same way because a wrong label is
+**Classes.** Judges err on the same tasks because tasks are hard, and in the same way because a wrong label looks
 plausible. So each wrong label of a task is a case, and cases are stratified by the number of **other** judges who gave
-that label. In a stratum of N cases, one judge gave x and the other y. The number A that both gave has Fisher's
+that label. In a stratum of N cases, one judge gave x and the other y of them. The number A that both gave has Fisher's
 noncentral hypergeometric distribution with odds psi, which is above 1 for every pair (Rosenbaum 1984). It is estimated
 from all other pairs (Mantel and Haenszel 1959),
 
@@ -13,9 +13,9 @@ its p-value is below 0.01 and it shares at least 25 % more wrong labels than exp
 Garwood's (1936) for a Poisson count. A label is wrong if it contradicts a gold label, or a verdict
 with confidence 0.9.
 
-**Scores.** The mean squared difference between two judges, without their offsets, is D_ik = f_i + f_k - 2 c_ik, with
-the variances f of their errors and their covariance c. If errors are independent, D is a sum of one number per judge
-(Grubbs 1948). These numbers are fitted to all other pairs by weighted least squares, and
+**Scores.** The mean squared difference between two judges, after removal of their offsets, is
+D_ik = f_i + f_k - 2 c_ik, with the variances f of their errors and their covariance c. If errors are independent, D is
+a sum of one number per judge (Grubbs 1948). These numbers are fitted to all other pairs by weighted least squares, and
 
     rho_ik = (f_i + f_k - D_ik) / (2 sqrt(f_i f_k)).
 
@@ -64,10 +64,10 @@ _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # shared errors of a reported pair, and the
 _MIN_CORRELATION = 0.1
 _MOST_USUAL = 1000.0  # odds
 _LIMITS = (0.025, 0.975)
-_PARTS = 20  # of the tasks, each left out once by the jackknife
+_PARTS = 20  # parts of the tasks, each left out once by the jackknife
 _MIN_PARTS, _MIN_JUDGES = 3, 5
 _MIN_COMMON, _MIN_TASKS = 10, 20  # tasks of two judges, and of all
-_LEAST_ERROR = 0.02  # of the mean of all
+_LEAST_ERROR = 0.02  # relative to the mean of all
 _ROUNDING = 1e-9
 _PRIOR_ANSWERS = 2.0  # with the error rate of the panel, added to the answers by a judge
 _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
@@ -204,12 +204,12 @@ def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
 
 
 def number_task_parts(task_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.intp]:
-    """Return, per task, the number of its part."""
+    """Return the number of the part to which each task belongs."""
     return np.asarray(np.unique(task_hash % np.uint64(_PARTS), return_inverse=True)[1], np.intp)
 
 
 def jackknife(estimate: Callable[[Marks], Floats], part: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Return an estimate from all tasks, and its standard error from the estimates without each part of them."""
+    """Return an estimate from all tasks, and its standard error from the estimates that leave out one part each."""
     without = np.array([estimate(part != number) for number in range(part.max() + 1)])
     freedom = len(without) - 1
     squares = np.square(without - without.mean(axis=0)).sum(axis=0)
@@ -230,7 +230,7 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
     bound = np.zeros(len(left), np.bool_)  # correlated pairs, which the expectation for others ignores
 
     def estimate(tasks: Marks) -> Floats:
-        """Return, per pair, its distance, the expected minus the own distance, and the correlation."""
+        """Return, per pair, its distance, the expected minus the observed distance, and the correlation."""
         distance = _measure_squares(table[tasks])[1][left, right]
         expected, correlation = _expect(distance, np.where(bound, 0.0, common[left, right]), design)
         return np.stack([distance, expected - distance, correlation])
@@ -281,7 +281,7 @@ def _expect(distance: Floats, weight: Floats, design: Floats) -> tuple[Floats, F
 
 
 def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> pd.DataFrame:
-    """Estimate the offset of each judge with its interval, NaN if unknown, from a table with a row per task."""
+    """Estimate, from a table with a row per task, the offset of each judge and its interval; NaN if unknown."""
     from scipy.special import stdtrit
 
     (n, judges), parts = scores.shape, int(part.max(initial=-1)) + 1

@@ -1,16 +1,16 @@
-"""Drift: judges who changed since an earlier panel, and the change of the rate.
+"""Drift: judges who changed since an earlier panel, and the change in the rate.
 
 A judge is compared with the consensus of the others (majority vote or median score) and with gold labels. Classes are
 compared by agreement and accuracy, scores by distance and error. Scores are also compared directly, and levels count as
 numbers.
 
 **Tasks in both panels.** An exact sign test (McNemar's for classes) detects changes in one direction. The consensus
-contains all verdicts by the others, earlier and now.
+contains all verdicts by the others in both panels.
 
 **Other tasks** may be harder than the earlier ones, so that all judges agree less. Welch's test therefore compares
 relative values: the agreement of a judge minus the mean of all judges, or the score minus the consensus. It needs three
-judges in both panels, and ten tasks in each. One changed judge makes the others appear changed. So the judge with the
-largest significant change is removed, and the others are compared again.
+judges in both panels, and ten tasks in each. One changed judge makes the others appear changed. Therefore the judge
+with the largest significant change is removed, and the others are compared again.
 
 P-values are multiplied by the number of tests (Bonferroni). A change is reported if its p-value is below 0.01.
 """
@@ -239,7 +239,7 @@ def _test_pairs(then: Floats, now: Floats) -> tuple[Any, ...]:
 
 
 def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
-    """Compare the means of different tasks by Welch's test; p = 1 for too few tasks, or equal values."""
+    """Compare the means of different tasks by Welch's test; p = 1 if there are too few, or equal values."""
     from scipy.stats import ttest_ind
 
     then, now = then[~np.isnan(then)].round(_DIGITS), now[~np.isnan(now)].round(_DIGITS)
@@ -252,7 +252,7 @@ def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
 
 
 def describe_drift(earlier: Earlier, kept: pd.DataFrame, run: Run, rate: Rate | None) -> Statistics:
-    """Return the judges who changed, a row per test, the smallest p-value first, and the change of the rate."""
+    """Return the judges who changed, a row per test, the smallest p-value first, and the change in the rate."""
     both = _align(earlier, kept, run)
     table = find_changes(both)
     table["p_value"] = np.minimum(table["p_value"] * len(table), 1.0)

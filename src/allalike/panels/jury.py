@@ -64,8 +64,8 @@ from allalike.result.summaries import find_truths
 from allalike.result.tables import worker_columns
 
 _MAX_JUDGES = 100
-_MAX_ANSWERS = 50_000  # that are compared judge by judge
-_MAX_SCORES = 20_000  # that are compared judge by judge, and decided by every panel
+_MAX_ANSWERS = 50_000  # answers that are compared judge by judge
+_MAX_SCORES = 20_000  # scores that are compared judge by judge, and decided by every panel
 _POSITIVE = ("yes", "pass", "true", "1", "correct", "good")
 
 
@@ -108,7 +108,7 @@ def jury(
     quorum
         Minimum effective number of answers for a verdict. Below it, the panel is inconclusive.
     retain
-        Share of the panel's worth that the smallest panel, or fewer samples, must retain.
+        Share of the panel's worth that the smallest panel, or a smaller number of samples, must retain.
     positive
         Label or labels to estimate the rate of: the share of tasks with these labels. For numbers and levels, a bound
         such as ``">=4"``. With gold labels, it is inferred for two classes if one is called yes, pass, true, 1, correct
@@ -119,10 +119,10 @@ def jury(
     by
         Column of the answers with the group of each task, for a rate per group.
     baseline
-        Folder of an earlier panel, to detect judges who changed since, and to estimate the change of the rate.
+        Folder of an earlier panel, to detect judges who have changed since, and to estimate the change in the rate.
     humans, epsilon
-        Human judges, for the alternative annotator test of all others, and its cost-benefit margin: 0.2 for experts,
-        0.15 for trained annotators, 0.1 for crowd workers.
+        Human judges, for the alternative annotator test of all other judges, and its cost-benefit margin: 0.2 for
+        experts, 0.15 for trained annotators, 0.1 for crowd workers.
     order, verdicts_name
         Column with the order in which a pair was shown (two values), and the meaning of verdicts: ``answers``, or the
         ``places`` of the answers in this order.
@@ -195,7 +195,7 @@ def _list_positive(positive: Any, gold_drawn: str) -> list[Any] | None:
 
 
 def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, Any]) -> None:
-    """Refuse runs that are not panels, and options for other label types."""
+    """Raise an error for runs that are not panels, and for options of other label types."""
     if run.worker_task is not None:
         raise UnsupportedError("A panel needs the same weights on all tasks. Leave out per_task().")
     if len(run.workers) > _MAX_JUDGES:
@@ -214,7 +214,7 @@ def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, 
 
 
 def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
-    """Return verdicts with the mean as target of ratings, unless the user chose another target."""
+    """Return verdicts with the mean as the target for ratings, unless the user chose another target."""
     choices = {"target": "mean"}
     if isinstance(answers, Scan):
         return replace(answers, choices={**answers.choices, **choices})

@@ -50,7 +50,7 @@ def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values 
 class Panel(Framed[Frame]):
     """The verdicts of a panel of judges, and statistics of the judges.
 
-    Agreement has limitations. Errors that all judges share look like the truth, and judges of one model family agree
+    Agreement has limitations. Errors that all judges share look like the truth, and judges from one model family agree
     with each other. Gold labels (``gold``) reveal both.
 
     Parameters
@@ -118,8 +118,8 @@ class Panel(Framed[Frame]):
         """One row per judge: answers, error with interval, weight, copy group, error on gold labels, price and cost.
 
         The error is ``error_rate`` for classes, ``rmse`` for squared distances, else ``mean_error``.
-        ``shared_error_group`` numbers the groups with correlated errors. ``in_smallest_panel`` marks the smallest
-        panel. ``added_effective_judges`` is the judge's contribution to the effective number of judges.
+        ``shared_error_group`` numbers the groups of judges with correlated errors. ``in_smallest_panel`` marks the
+        smallest panel. ``added_effective_judges`` is the judge's contribution to the effective number of judges.
         """
         return self._to_frame(self._judges)
 
@@ -183,7 +183,7 @@ class Panel(Framed[Frame]):
 
     @cached_property
     def panel_summary(self) -> PanelSummary:
-        """The panel's part of the summary, with numbers of six digits; None if unknown."""
+        """The panel's part of the summary, with numbers rounded to six digits; None if unknown."""
         return make_summary({name: fact for part in self.parts for name, fact in part.facts.items()})
 
     @cached_property
@@ -225,7 +225,7 @@ class Panel(Framed[Frame]):
         return save_result(self.result, folder, SavedAs(format, report=report, safe_csv=safe_csv), **more)
 
     def report(self, path: str | os.PathLike[str] = REPORT, *, overwrite: bool = False) -> Path:
-        """Write the page of `Result.report` with a part on the panel: messages, a chart and tables.
+        """Write the page of `Result.report` with a section about the panel: messages, a chart and tables.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class Panel(Framed[Frame]):
         return Material(self.result, titled, {"panel": self.summary["panel"]}, self.messages)
 
     def _silent_truths(self) -> dict[str, Values | Array] | None:
-        """Return the columns of the truth table, with the tasks that have no verdict in order."""
+        """Return the columns of the truth table, with the tasks without a verdict sorted in."""
         silent = [*self.undecided, *self.unreadable]
         if not silent:
             return None

@@ -1,6 +1,6 @@
 """Rates of positive tasks, and mean scores, from verdicts and gold labels.
 
-A panel calls a share p of the tasks positive, with errors. Three estimators correct this share.
+A panel calls a share p of the tasks positive, some of them wrongly. Three estimators correct this share.
 
 **Double sampling** (Tenenbein 1970). Gold labels yield the share of positive tasks among those called positive, g1, and
 among the others, g0. The rate is ``p g1 + (1 - p) g0``. It needs gold labels on a random sample of all tasks, or of the
@@ -17,8 +17,8 @@ valid for every f, and for large n at most as wide as without f. It needs a rand
 
 **Rogan and Gladen** (1978). Gold labels yield the sensitivity and the specificity of the panel. The rate is
 ``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the interval of Lang and Reiczigel (2014). It is also
-valid for gold labels that were selected by their labels, or that come from other tasks with another rate. If the panel
-barely separates positive from negative tasks, the interval is 0 to 1. If the whole interval is outside of 0 to 1, the
+valid for gold labels that were selected by their values, or that come from other tasks with another rate. If the panel
+barely separates positive from negative tasks, the interval is 0 to 1. If the whole interval is outside 0 to 1, the
 errors of the panel differ from those on the gold labels (a misfit).
 
 **Groups.** The rate of a group with at least twenty gold labels is estimated from them. Other groups use the errors of
@@ -137,7 +137,7 @@ def estimate_rate(counts: Counts) -> Estimate:
 
 
 def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
-    """Estimate a mean by PPI++ from gold labels, their predictions, and those of other tasks; also return lambda.
+    """Estimate a mean by PPI++ from gold labels and predictions for these and for other tasks; also return lambda.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
@@ -165,8 +165,8 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
 def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
     """Correct the share called positive by sensitivity and specificity; also return whether there is a misfit.
 
-    The share is that of ``tasks``, by default those without gold labels. The interval adds two gold labels of each
-    kind, half of them right.
+    The share is that of ``tasks``, by default those without gold labels. For the interval, two gold labels of each kind
+    are added, half of them called correctly.
 
     >>> counts = Counts(np.array([600.0, 400.0]), np.array([160.0, 240.0]), np.array([20.0, 180.0]))
     >>> [round(each, 4) for each in correct_rate(counts, counts.tasks)[0]]
@@ -329,7 +329,7 @@ def describe_rate(
 def list_further(
     tasks: Values, verdict: npt.NDArray[np.intp], known: Marks, numbers: npt.NDArray[np.int64]
 ) -> pd.DataFrame:
-    """List random tasks to label next: the given numbers of those called negative and called positive."""
+    """List random tasks to label next: given numbers of those called negative and of those called positive."""
     ask, order = [], mix(tasks.hashes())
     for called, number in enumerate(numbers):
         places = np.flatnonzero((verdict == called) & ~known)
@@ -339,7 +339,7 @@ def list_further(
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
-    """Estimate the rate of each group, from its own gold labels or, if errors are equal, from all gold labels."""
+    """Estimate the rate of each group, from its own gold labels or, if errors do not differ, from all gold labels."""
     parts = {name: Counts.of(verdict[group == name], truth[group == name]) for name in sorted({*group.tolist()})}
     counts, are_equal, rows = Counts.of(verdict, truth), have_equal_errors(list(parts.values())), []
     for name, part in parts.items():

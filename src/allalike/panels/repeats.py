@@ -1,16 +1,16 @@
-"""Repeated verdicts: position bias and steadiness of judges, and the sufficient number of samples.
+"""Repeated verdicts: position bias and steadiness (self-consistency) of judges, and the sufficient number of samples.
 
 **Position bias** is the probability that a judge prefers the first answer, minus 1/2, over both orders of a pair. It is
 estimated by the mean of d_t, the share of first places among the verdicts on pair t, minus 1/2. The interval is Bonett
-and Price's (2012), which adds one pair of either kind (with m samples per order, 1/m of its square). The p-value is an
-exact sign test of the pairs with the first place twice against those with the second place twice, multiplied by the
-number of judges (Bonferroni).
+and Price's (2012), which adds one pair of each kind (with m samples per order, 1/m of its square). The p-value is an
+exact sign test of the pairs where the first place won twice against those where the second place won twice, multiplied
+by the number of judges (Bonferroni).
 
 **Steadiness of classes** is the probability that two samples by a judge on one task (and in one order) are equal. If
-n_l of its m samples are l, it is the mean of s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) over tasks t. The Wilson
-interval uses the effective number of independent answers (Kish 1965), reduced if few tasks determine the variance (Korn
-and Graubard 1998). For **fewer samples**, k of the m samples are drawn twenty times, and the panel votes with its
-weights.
+n_l of the m samples on a task are l, it is the mean of s_t = sum over l of n_l (n_l - 1) / (m (m - 1)) over tasks t.
+The Wilson interval uses the effective number of independent answers (Kish 1965), reduced if few tasks determine the
+variance (Korn and Graubard 1998). For **fewer samples**, k of the m samples are drawn twenty times, and the panel votes
+with its weights.
 
 **Steadiness of scores** is the intraclass correlation of two samples by a judge on the same task (Shrout and Fleiss
 1979, case 1): (B - W) / (B + (m - 1) W) with mean squares B between and W within tasks, and m samples per task. With k
@@ -223,7 +223,7 @@ def _describe(
     worth: Floats,
     retain: float,
 ) -> Statistics:
-    """Return facts, a row per number of samples, and columns for the judges with a verdict, at places ``own``."""
+    """Return facts, a row per number of samples, and columns for the judges with a verdict, at positions ``own``."""
     names, sizes = ["steadiness", "steadiness_ci_low", "steadiness_ci_high"], table["samples"]
     least = int(steadiness["steadiness"].where(steadiness["tasks"] > 0).fillna(np.inf).argmin())
     value, low, high = steadiness[names].iloc[least].tolist()
@@ -241,7 +241,7 @@ def _describe(
 
 
 def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
-    """Return, per task, the code of its gold label if there are enough, else of the panel's verdict; -1 if none."""
+    """Return the code of each task's gold label if there are enough, otherwise of the panel's verdict; -1 if none."""
     piece, encoding = result.found.joined(), result.run.encoding
     place = find_places(verdicts.tasks, piece.tasks)
     code = {label: number for number, label in enumerate(verdicts.labels)}
@@ -252,7 +252,7 @@ def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
 
 
 def _measure_panel(verdicts: RepeatedVerdicts, truth: Codes, odds: Floats) -> float:
-    """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share a task."""
+    """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share the task."""
     one = verdicts.reconcile()
     one = one[one["label"] != NO_LABEL]
     votes = one.assign(votes=odds[one["judge"]]).groupby(["task", "label"])["votes"].sum().reset_index()

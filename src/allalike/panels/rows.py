@@ -1,4 +1,4 @@
-"""Rows of verdicts: unreadable rows, orders, samples, and their reconciliation to one verdict per judge and task.
+"""Rows of verdicts: unreadable rows, orders, samples, and their reconciliation into one verdict per judge and task.
 
 A row with an empty label, or a label that cannot be parsed, is reported as unreadable. An empty cell of a matrix means
 that the judge was not asked.
@@ -6,7 +6,7 @@ that the judge was not asked.
 A judge may have seen a pair in both orders, several times each. These rows become one verdict: the label with the
 largest share among samples, averaged over orders. Both orders have equal weight, so that the effect of the position
 cancels out. If two labels have the same share, the judge is undecided: the verdict is a tie if there is a label for
-ties, else missing. Samples of scores become their mean.
+ties, otherwise missing. Samples of scores become their mean.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _list_values(column: Column) -> list[Any]:
 
 
 def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
-    """Count unreadable verdicts per judge, the most first, including judges without a readable verdict."""
+    """Count unreadable verdicts per judge, the largest count first, including judges without a readable verdict."""
     if unread is None or not total:
         facts = UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())
         return Statistics(
@@ -137,7 +137,7 @@ def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -
 
 @dataclass(frozen=True)
 class RepeatedVerdicts:
-    """All readable verdicts: places of task, judge and order, and labels as class codes or numbers."""
+    """All readable verdicts: positions of task, judge and order, and labels as class codes or numbers."""
 
     rows: pd.DataFrame
     tasks: Values
@@ -155,7 +155,7 @@ class RepeatedVerdicts:
         return replace(self, rows=self.rows.iloc[np.asarray(rows)])
 
     def find(self, judges: Values) -> Codes:
-        """Return the places of judges."""
+        """Return the positions of judges."""
         place = {judge: number for number, judge in enumerate(self.judges.tolist())}
         return np.array([place[judge] for judge in judges.tolist()], np.intp)
 
@@ -285,7 +285,7 @@ class Reading:
 def read_verdicts(
     answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
 ) -> Reading:
-    """Read answers, and reconcile rows to one verdict per judge and task if necessary."""
+    """Read answers, and reconcile rows into one verdict per judge and task if necessary."""
     needs_rows = bool(asked.names or asked.verdicts)
     if isinstance(answers, Answers):
         if needs_rows:
@@ -409,7 +409,7 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
 
 
 def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
-    """Raise an error if a column with a usual name distinguishes repeated verdicts."""
+    """Raise an error if a column with a typical name distinguishes repeated verdicts."""
     if source.wide is not None or source.duplicates is not None:
         return
     try:

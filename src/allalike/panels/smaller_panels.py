@@ -1,17 +1,17 @@
 """Smaller panels: the best panel of each size, its worth and cost, and a recommendation.
 
-The best of many panels is overrated on the tasks that selected it. So panels are selected on either half of the tasks
-(by hashes of their ids) and measured on the **other** half. The reported members are selected on all tasks. With up to
-ten judges, all panels are tried. With more, the search is greedy: it adds the judge with the largest gain, the first if
-equal. The interval of the loss against the whole panel is a normal 95 % interval of the mean difference per task.
+The best of many panels is overrated on the tasks that selected it. So panels are selected on each half of the tasks (by
+hashes of their ids) and measured on the **other** half. The reported members are selected on all tasks. With up to ten
+judges, all panels are tried. With more, the search is greedy: it adds the judge with the largest gain (the first of
+equals). The interval of the loss relative to the whole panel is a normal 95 % interval of the mean difference per task.
 
-Without gold labels, worth is agreement with the whole panel, weighted by its confidence. It ignores shared errors.
+Without gold labels, worth is agreement with the whole panel, weighted by its confidence. This ignores shared errors.
 
-**Recommendation.** With 50 gold labels, ten-fold cross-validation compares three options: the whole panel, the smallest
-panel that retains nearly all of its worth, and the best single judge (two folds for more than ten judges). The other
-folds select panel and judge, and each fold measures their errors. The whole panel is the default. The option with the
-smallest error replaces it if the difference is above 1.645 standard errors (paired, one-sided 5 %). Else the smallest
-option replaces it that is at most 0.01 of the worth worse, at the same level.
+**Recommendation.** With at least 50 gold labels, ten-fold cross-validation (two-fold above ten judges) compares three
+options: the whole panel, the smallest panel that retains nearly all of its worth, and the best single judge. Panel and
+judge are selected on the other folds, and their errors are measured on each fold. The whole panel is the default. The
+option with the smallest error replaces it if the difference is above 1.645 standard errors (paired, one-sided 5 %).
+Otherwise, the smallest option that is worse by at most 0.01 of the worth, tested at the same level, replaces it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from allalike.panels.verdicts import Marks, Members, ScoreVerdicts, Statistics, 
 
 _MAX_TRIED = 10  # judges up to which all panels are tried
 _MAX_SIZE = 20  # judges of a panel other than the whole
-_DIGITS = 9  # to which means are compared
+_DIGITS = 9  # digits to which means are compared
 _FOLDS = 10
 _ONE_SIDED, _MARGIN = 1.645, 0.01
 
@@ -84,7 +84,7 @@ def find_sizes(trials: Trials) -> pd.DataFrame:
 
 
 def _find_smallest(worth: Floats, retain: float) -> int:
-    """Return the place of the first size that retains this share of the worth, else the last place."""
+    """Return the position of the first size that retains this share of the worth, otherwise the last position."""
     enough = np.flatnonzero(worth >= retain * worth[-1] * (1 - TOLERANCE))
     return int(enough[0]) if len(enough) else len(worth) - 1
 

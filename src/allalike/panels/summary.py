@@ -30,7 +30,7 @@ class ConfidenceInterval(PanelFacts, frozen=True):
 
 
 class JudgeInterval(PanelFacts, frozen=True):
-    """Offset, position bias or steadiness of a judge, with its 95 % confidence interval."""
+    """Offset, position bias or steadiness (self-consistency) of a judge, with its 95 % confidence interval."""
 
     judge: Any
     ci_low: Number
@@ -125,7 +125,7 @@ class Ceiling(PanelFacts, frozen=True):
 
 
 class PanelOption(PanelFacts, frozen=True):
-    """A panel, sub-panel or judge: members, error, and loss of worth against the whole panel, cross-validated."""
+    """A panel, sub-panel or judge: members, error, and loss of worth relative to the whole panel, cross-validated."""
 
     name: str
     members: tuple[Any, ...]
@@ -216,7 +216,7 @@ class JudgeChange(PanelFacts, frozen=True):
 
 
 class RateChange(PanelFacts, frozen=True):
-    """Earlier and present rate, or the labels of the earlier rate if they differ."""
+    """Earlier and current rate, or the labels of the earlier rate if they differ."""
 
     before: ConfidenceInterval | None = None
     now: ConfidenceInterval | None = None
@@ -336,7 +336,7 @@ class PanelSummary(PanelFacts, frozen=True):
 
 
 def make_summary(facts: dict[str, Any]) -> PanelSummary:
-    """Return the summary with numbers of six digits; None if unknown."""
+    """Return the summary with numbers rounded to six digits; None if unknown."""
     return msgspec.convert(to_json(facts), PanelSummary)
 
 

@@ -1,11 +1,11 @@
-"""Verdicts of a panel on a sample of whole tasks: decisions by any of its judges, and their distance to the truth.
+"""Verdicts of a panel on a sample of whole tasks: decisions by any of the judges, and their distance to the truth.
 
 Statistics of a panel compare every pair of judges on the same tasks: a sample of whole tasks in memory, selected by the
 hashes of task ids. Classes and other labels, called scores here, differ in the decision rule of a sub-panel and in the
 distance between its verdict and the truth.
 
-**Worth.** The worth of a class is the probability that it is right: its probability by the whole panel or, with 50 gold
-labels, 1 or 0. The worth of a score is a skill score (Murphy 1988), relative to the distance of a guess,
+**Worth.** The worth of a class is the probability that it is right: its probability according to the whole panel or,
+with 50 gold labels, 1 or 0. The worth of a score is a skill score (Murphy 1988), relative to the distance of a guess,
 
     worth = 1 - (distance of the verdict) / (mean distance of the labels of two different tasks).
 
@@ -52,7 +52,7 @@ CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
 _CLOSE = 1e-9
 _SQUARE = 2
-_FOLDS = 5  # of gold labels
+_FOLDS = 5  # folds of gold labels
 _SHIFTS = 5  # other tasks to compare each task with
 _LEAST_WEIGHT = 1e-9  # relative to the largest, so that a single judge can decide
 
@@ -203,7 +203,7 @@ class ClassVerdicts(_Verdicts):
         return self.compare(self.panel, self.target)
 
     def decide(self, members: Sequence[int]) -> Floats:
-        """Return equal shares of the labels with the most evidence per task; zeros without an answer."""
+        """Return equal shares of the labels with the most evidence per task, or zeros if there is no answer."""
         score = np.zeros_like(self.probability)
         for judge in members:
             rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
@@ -337,7 +337,7 @@ class ScoreVerdicts(_Verdicts):
         return Verdict(found["label"], tasks, error)
 
     def compare(self, found: Verdict, target: Verdict) -> Floats:
-        """Return the worth per task by the distance to a target; a task without an answer is a guess."""
+        """Return the worth per task by the distance to a target; a task without an answer counts as a guess."""
         distance, more = np.full(self.block.n_tasks, self.guess), np.broadcast_to(target.error, self.block.n_tasks)
         apart = self.run.kernels.distance_between(found.label, target.label[found.tasks]) + more[found.tasks]
         distance[found.tasks] = np.where(np.isnan(apart), self.guess, apart)
@@ -353,7 +353,7 @@ class ScoreVerdicts(_Verdicts):
 
     @property
     def ceiling(self) -> tuple[int, int]:
-        """Number of gold labels, and of gold labels outside of the range of scores, or that no judge gave."""
+        """Number of gold labels, and of gold labels outside the range of scores, or that no judge gave."""
         tasks, numbers = self.block.gold_task, self.numbers
         if not len(tasks) or (numbers is None and not self.run.domain.recurring):
             return 0, 0
@@ -393,13 +393,13 @@ Verdicts = ClassVerdicts | ScoreVerdicts
 
 
 def has_scale(encoding: Encoding) -> bool:
-    """Return whether each label is a number, or a level among others in an order."""
+    """Return whether labels are numbers or levels."""
     return encoding.numeric or (encoding.n_classes is not None and not encoding.nominal)
 
 
 # Outcomes: class, score, tie, inconclusive or unreadable. A panel is inconclusive on a task if its confidence is below
 # the minimum, if the effective number of answers is below the quorum, or if every judge is undecided. The effective
-# number uses the error correlation by gold labels; without it, each copy group counts once. Scores are never a tie.
+# number uses the error correlation on gold labels; without it, each copy group counts once. Scores are never a tie.
 
 
 def conclude(

@@ -1,4 +1,4 @@
-"""Column names: the roles that they suggest, and names of gold labels, consensus and other columns."""
+"""Column names: the roles that they suggest, and the usual names of gold label, consensus and other columns."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SYNONYM, _OWN_WORD = 0.6, 0.8  # scores of a word that may mean several roles, a
 def pick_columns(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> dict[str, str]:
-    """Find the column of each role: chosen, named as the role, or a synonym.
+    """Find the column of each role: the chosen one, or one named after the role or a synonym.
 
     >>> pick_columns(["WorkerId", "HITId", "Answer"], {}, "The table")
     {'worker': 'WorkerId', 'task': 'HITId', 'label': 'Answer'}
@@ -104,7 +104,7 @@ def pick_columns(
 def check_chosen(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> None:
-    """Raise an error if the table lacks a chosen column, or a column has two roles."""
+    """Raise an error if the table lacks a chosen column, or if a column has two roles."""
     if not isinstance(chosen, Mapping):
         example = dict(zip(roles, names, strict=False))
         raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
@@ -131,7 +131,7 @@ def name_within(where: str) -> str:
 
 @cache
 def rate_name(name: str, role: str) -> float:
-    """Score a name for a role, from 1 for the role itself to -0.8 for names of gold labels.
+    """Score how well a name fits a role, from 1 for the role itself to -0.8 for names of gold labels.
 
     >>> rate_name("Task", "task"), rate_name("WorkerId", "worker"), rate_name("id", "task")
     (1.0, 0.8, 0.6)
@@ -160,7 +160,7 @@ def rate_name(name: str, role: str) -> float:
 
 
 def is_gold(name: str) -> bool:
-    """Return whether a name means that a column contains gold labels."""
+    """Return whether a name implies that a column contains gold labels."""
     words = _split_words(name)
     return any(word in _OTHERS["gold"] for word in (*words, "".join(words)))
 
@@ -178,20 +178,20 @@ def name_consensus(name: str) -> str:
 
 
 def is_aside(name: str) -> bool:
-    """Return whether a name means that a column contains metadata, such as a time or an age."""
+    """Return whether a name implies that a column contains metadata, such as a time or an age."""
     words = [word for word in _split_words(name) if word not in ("in", "of", "your", "my", *_DECORATIONS)]
     return bool(words) and all(word in _OTHERS["aside"] for word in words)
 
 
 @cache
 def _split_words(name: str) -> tuple[str, ...]:
-    """Split a name at changes of case, punctuation and digits."""
+    """Split a name at case changes, punctuation and digits."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_\d]+", parted.casefold()) if word)
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Format the names of columns, at most the first 40."""
+    """Format column names: at most the first 40."""
     shown = ", ".join(repr(name) for name in names[:_MAX_LISTED])
     more = len(names) - _MAX_LISTED
     return shown + (f" and {more} more" if more > 0 else "") if names else "none"

@@ -69,10 +69,10 @@ def open_gold(
 ) -> Gold:
     """Read gold labels: a path or a table with task and label, a mapping, or rows of (task, label).
 
-    The columns of a table are ``columns``, or found by name; the names of the answers' columns (``like``) come first.
-    Tasks without a label are excluded and counted. In text files, the words in ``na`` also mean a missing label.
-    ``label_map`` is that of the answers; ``gold_map`` maps gold labels to labels of the answers. The ``fields`` of a
-    label may be columns of the table. The export of a tool is read with the options in ``files``.
+    The columns of a table are ``columns``, or found by name; the names of the answers' columns (``like``) take
+    precedence. Tasks without a label are excluded and counted. In text files, the words in ``na`` also mean a missing
+    label. ``label_map`` is that of the answers; ``gold_map`` maps gold labels to labels of the answers. The ``fields``
+    of a label may be columns of the table. The export of a tool is read with the options in ``files``.
     """
     if isinstance(gold, Gold):
         return gold
@@ -89,7 +89,7 @@ def open_gold(
 def gather_gold(
     parts: Iterable[dict[str, Column]], *, na: Iterable[str] = (), label_map: Any = None, gold_map: Any = None
 ) -> Gold:
-    """Return the gold labels from a column of the answers, which has them in some or all rows of a task.
+    """Return the gold labels from a column of the answers, which has them in some or all rows of each task.
 
     ``parts`` yields batches with the columns task and label.
     """
@@ -133,7 +133,7 @@ def _of_pairs(rows: Sequence[Any], chosen: Mapping[str, str] | None) -> tuple[Co
 
 
 def _is_table(gold: Mapping[Any, Any], fields: Sequence[str]) -> bool:
-    """Return whether a mapping contains columns, judged by its names, and not one label per task."""
+    """Return whether a mapping contains columns, judging by its names, instead of one label per task."""
     if set(_ROLES) <= set(gold) or (fields and {*fields} <= set(gold)):
         return True
     names = [str(name) for name, values in gold.items() if isinstance(values, list | tuple | np.ndarray)]
@@ -158,7 +158,7 @@ def open_gold_table(gold: Any, files: Files | None = None) -> Source:
 def _of_table(
     table: Source, chosen: Mapping[str, str], fields: Sequence[str], like: Callable[[], Mapping[str, str]]
 ) -> tuple[Column, Column]:
-    """Return the columns of tasks and labels: chosen, with usual names of gold labels, or named as in the answers."""
+    """Return the columns of tasks and labels: chosen, usual for gold labels, or named as in the answers."""
     if not isinstance(chosen, Mapping):
         raise GoldError(f"gold_columns is {chosen!r}. Write it as {{'task': ..., 'label': ...}}.")
     if odd := [role for role in chosen if role not in _ROLES]:

@@ -42,8 +42,8 @@ _AT_ONCE = 0.3  # score of an option without a question about columns, which nam
 _MAX_CLASSES = 0.9  # share of the number of answers
 _FEW_ROWS = 12  # fewer rows do not show whether columns were misread
 _CHOOSING = {"columns", "wide", "include", "exclude", "question", "worker_from"}  # may select other answers
-_ALONE = {"worker", "apart"}  # signs of the answers by one worker
-_UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by accident
+_ALONE = {"worker", "apart"}  # signs that all answers are by one worker
+_UNSEEN = {"apart", "worker", "task", "label"}  # signs that a sample of the rows may show by chance
 _ONE_WORKER = "If these are the answers of one worker or language model, read them with the files of the others."
 _MAX_FILES, _MAX_BYTES = 20, 1 << 26  # number and size of the other files in a folder
 
@@ -85,7 +85,7 @@ def find_proposals(source: Any, options: Sequence[Proposal], *, strict: bool = F
 
 
 def find_other_readings(source: Any) -> list[Proposal]:
-    """Return options that read answers in other ways, after they were probably misread."""
+    """Return options that read answers in other ways, if they were probably misread."""
     if not hasattr(source, "opened") or source.wide is not None:
         return []
     try:
@@ -98,7 +98,7 @@ def find_other_readings(source: Any) -> list[Proposal]:
 
 @dataclass
 class _Trials:
-    """Trials of options for reading answers; ``alone`` accepts the answers of a single worker instead."""
+    """Trials of options for reading answers; with ``alone``, only the answers of a single worker are accepted."""
 
     source: Any
     strict: bool = False
@@ -203,7 +203,7 @@ def _propose_files(source: Any, *, unread: bool = False) -> list[Proposal]:
     """Propose to read a file with the answers of one worker together with the files of other workers.
 
     The proposal names the files in the same folder if they can be read together, and a placeholder otherwise. A file
-    that cannot be read alone (``unread``) may contain texts of a language model.
+    that cannot be read alone (``unread``) may contain texts written by a language model.
     """
     path = _find_single(source.source)
     if path is None or source.wide is not None or "worker" in source.columns:

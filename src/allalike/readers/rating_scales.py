@@ -1,6 +1,6 @@
-"""Rating scales in words of several languages and in whole numbers, with levels from lowest to highest.
+"""Rating scales in words of several languages and in integers, with levels from lowest to highest.
 
-The words are in ``rating_scales.json``. All labels must be words of one scale; the levels are those that occur. A word
+The words are in ``rating_scales.json``. All labels must be words of one scale; only those that occur are levels. A word
 at the end of all labels is ignored: "very helpful" and "not at all helpful" have the levels "very" and "not at all".
 Sentiments (positive, neutral, negative) and stances (agree, neutral, disagree) are classes and not levels.
 """
@@ -40,7 +40,7 @@ def find_scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def order_levels(labels: Collection[str]) -> tuple[str, ...]:
-    """Return labels in the order of a scale, also fewer than three; nothing if no scale contains all of them.
+    """Return labels, possibly fewer than three, in the order of a scale; nothing if no scale contains all of them.
 
     Words for "no opinion" are excluded.
     """
@@ -51,7 +51,7 @@ def order_levels(labels: Collection[str]) -> tuple[str, ...]:
 def read_ratings(labels: Collection[str]) -> dict[str, int]:
     """Return the number of each label, lowest first, if all are ratings from 0 to 10; otherwise nothing.
 
-    The ends and the middle may have words next to the number. Two values up to 2 are codes, such as for yes and no.
+    The ends and the middle may have words next to the number. Two values up to 2 are codes, for example yes and no.
     """
     matches = {label: _RATING.fullmatch(label.strip()) for label in labels}
     numbers = {label: int(match[1] or match[2]) for label, match in matches.items() if match}

@@ -69,8 +69,8 @@ _OF_ANY = ("decimal", "include", "exclude", "golden")  # options of files that a
 class Scan(Files):
     """A source of answers with its read options; an engine reads it in place.
 
-    ``choices`` are another rule or distance for the given or inferred domain, and ``frame`` is the kind of data frame
-    of the source. The other parameters are those of `allalike.read`.
+    ``choices`` replace the rule or the distance of the given or inferred domain, and ``frame`` is the kind of data
+    frame of the source. The other parameters are those of `allalike.read`.
 
     >>> answers = Scan(source=[("ada", 7, "x"), ("bob", 7, "y"), ("eve", 7, "x")])
     >>> answers.read().n_answers, [len(batch["label"]) for batch in answers.stream().batches()]
@@ -91,12 +91,12 @@ class Scan(Files):
 
     @property
     def size(self) -> int:
-        """The bytes of the local files, or 0 if there are none."""
+        """The total size of the local files in bytes, or 0 if there are none."""
         return sum(path.stat().st_size for path in self._near() if path.is_file())
 
     @property
     def unpacked(self) -> int:
-        """The estimated bytes of the files once read, which exceed their `size` for Parquet and Arrow."""
+        """The estimated size of the files in bytes once read, which exceeds their `size` for Parquet and Arrow."""
         parts = [part for path in self._near() for part in (path.rglob("*.parquet") if path.is_dir() else [path])]
         return sum(map(estimate_unpacked, filter(Path.is_file, parts)))
 
@@ -106,7 +106,7 @@ class Scan(Files):
 
     @property
     def inputs(self) -> tuple[Path, ...]:
-        """The files and folders that the answers are read from."""
+        """The files and folders from which the answers are read."""
         return (*find_inputs(self.source), *find_inputs(self.label_map))
 
     @property
@@ -140,7 +140,7 @@ class Scan(Files):
 
     @property
     def known_domain(self) -> Domain | None:
-        """The domain, if it is given completely."""
+        """The domain, if it is fully specified."""
         return None if self.domain is None or (self.domain.record and self.domain.record.is_open) else self.domain
 
     def kind(self, table: Source) -> Domain | None:
@@ -187,9 +187,9 @@ class Scan(Files):
         return replace(answers, inputs=self.inputs, frame=self.frame)
 
     def stream(self) -> Stream:
-        """Open the answers, to be read batch by batch.
+        """Open the answers for reading batch by batch.
 
-        CSV and Parquet files are read in batches of rows. All other sources are loaded into memory now.
+        CSV and Parquet files are read in batches of rows. All other sources are loaded into memory immediately.
         """
         with asking(self):
             table, picked, guessed = self.opened()
@@ -243,7 +243,7 @@ class Scan(Files):
         return self._reshape(table, STEPS) if self.wide is None else table
 
     def _check_tool(self, table: Source) -> None:
-        """Refuse options of exports and of matrices for other sources."""
+        """Refuse options for exports and matrices if the source is neither."""
         if self.layout is not None and "layout" not in table.guessed:
             raise OptionError(
                 f"layout={self.layout!r} is for masks, but {table.where} is not a folder of masks. Omit it."
@@ -300,7 +300,7 @@ class Scan(Files):
         return find_roles(table, self.columns, frozenset(self.list_na(written=table.text or table.written) or ()))[1:]
 
     def split(self, by: Sequence[str]) -> dict[tuple[str, ...], Scan]:
-        """Return a scan for each combination of values of columns; the tasks of each scale stay apart."""
+        """Return a scan for each combination of values of columns; the tasks of each scale remain separate."""
         table = self.open()
         picked, _ = self.pick(table)
         alike = replace(self.suited(table), columns={}, wide=None, **vars(Files()))
@@ -368,27 +368,27 @@ def read(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
     duplicates
         Treatment of repeated answers by a worker to a task: keep the ``first`` or the ``last``, or raise an ``error``.
         By default rankings are added up (``add``), and other label types keep the first. ``set`` joins the rows of a
-        worker and a task into one answer, which is the default if a column has the id of a classification.
+        worker and a task into one answer; this is the default if a column contains the ids of classifications.
     missing
-        Treatment of rows without a label: ``error``, or ``drop`` them.
+        Treatment of rows without a label: raise an ``error``, or ``drop`` them.
     na_values
-        Texts that mean a missing label, besides blanks; by default NA, null and similar ones in text files and JSON.
+        Texts that mean a missing label, besides blanks; by default NA, null and the like in text files and JSON.
     abstain_label
         One or more labels that mean that a worker gave no answer, such as -1.
     label_map
         Mapping of labels, or a file with the columns from and to.
     tool
-        The tool that wrote the files, from `allalike list formats`; by default it is detected from their content.
+        The tool that wrote the files (see `allalike list formats`); by default it is detected from their content.
     question
-        Question to read from an export with several, such as a control of Label Studio.
+        Question to read from an export with several questions, such as a control of Label Studio.
     worker_from
-        ``filename`` if each worker has a file.
+        ``filename`` if each worker has a separate file.
     encoding
         Encoding of text; by default UTF-8, or as detected from the bytes of a file.
     decimal
         Decimal separator in a text file: a point or a comma.
     include, exclude
-        Columns of a matrix to include and to exclude: names, and patterns such as ``Q*``.
+        Columns of a matrix to include or to exclude: names, or patterns such as ``Q*``.
     layout
         Layout of masks in a folder: ``tasks/workers`` for one folder per task, ``workers/tasks`` for one per worker.
     query, table

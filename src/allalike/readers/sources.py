@@ -30,7 +30,7 @@ _MANY_FILES = 1000  # inspected per folder
 
 
 def open_table(source: Any, files: Files | None = None) -> Source:
-    """Open a path, several paths, a frame, or records as a source; files by their options."""
+    """Open a path, several paths, a frame, or records as a source; files are opened with their options."""
     if isinstance(source, Source):
         return source
     listed = source if isinstance(source, list | tuple) else [source]
@@ -69,7 +69,7 @@ def is_path(source: object) -> bool:
 
 
 def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Source:
-    """Open files, or all files that match a pattern, as one table; exports of a tool with its reader."""
+    """Open files, or all files that match a pattern, as one table; exports are opened with the reader of their tool."""
     paths = [path for source in sources for path in find_places(source, files.query, files.table)]
     tool = find_tool(paths, files.tool)
     if tool is None and files.worker_from is not None:
@@ -90,7 +90,7 @@ def open_files(sources: Sequence[str | os.PathLike[str]], files: Files) -> Sourc
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    """Return the files of a folder with a known ending."""
+    """Return the files in a folder that have a known extension."""
     plain = sorted(path for path in folder.iterdir() if path.is_file() and path.name[0] not in "._")
     found = [path for path in plain if inner_path(path).suffix.lower() in ENDINGS]
     if not found:
@@ -118,7 +118,7 @@ def _open_folder(folder: Path, files: Files) -> Source:
 
 
 def find_inputs(source: Any) -> tuple[Path, ...]:
-    """Return the local files and folders that answers or gold labels are read from."""
+    """Return the local files and folders from which answers or gold labels are read."""
     names: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if hasattr(source, "inputFiles"):  # a data frame of Spark
         with suppress(Exception):  # reading raises the error
@@ -137,7 +137,7 @@ def _find_files(name: Any) -> list[Path]:
 
 
 def is_passing(name: Any) -> bool:
-    """Return whether this is a temporary file with another name in messages, such as standard input."""
+    """Return whether this is a temporary file that has another name in messages, such as standard input."""
     return isinstance(name, Path) and str(name) != os.fspath(name)
 
 

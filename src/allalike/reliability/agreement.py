@@ -1,7 +1,7 @@
 """Agreement coefficients of a crowd: Krippendorff's alpha, kappas and percent agreement.
 
-Agreement is computed in memory. Beyond 400,000 answers it is computed on a sample of whole tasks of about that size.
-The sample is selected by the hash of task ids, so it is the same on every engine.
+Agreement is computed in memory. With more than 400,000 answers, a sample of whole tasks with about that many answers is
+used. It is selected by a hash of the task ids, so it is the same on every engine.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Agreement(Framed[Frame]):
     found
         Krippendorff's alpha and its components.
     percent
-        Share of equal pairs among the answers to a task, averaged over tasks; for classes.
+        Share of pairs of equal answers to a task, averaged over tasks; for classes.
     fleiss, ac1
         Fleiss' kappa and Gwet's AC1; for classes.
 
@@ -89,12 +89,12 @@ class Agreement(Framed[Frame]):
 
     @property
     def observed(self) -> float:
-        """The mean distance of answers to the same task."""
+        """The mean distance between answers to the same task."""
         return self.found.observed
 
     @property
     def expected(self) -> float:
-        """The mean distance of answers to any two tasks."""
+        """The mean distance between answers to any two tasks."""
         return self.found.expected
 
     @property
@@ -114,7 +114,7 @@ class Agreement(Framed[Frame]):
 
     @cached_property
     def cohen_pairs(self) -> Cohen | None:
-        """The mean of Cohen's kappa, and its number of worker pairs."""
+        """The mean of Cohen's kappa over worker pairs, and the number of pairs."""
         if self.percent is None or len(self.run.workers) > MAX_MATRIX_WORKERS:
             return None
         return compute_cohen(self.sample)
@@ -129,8 +129,8 @@ class Agreement(Framed[Frame]):
     def ordinal(self) -> tuple[float, float, float]:
         """Krippendorff's ordinal alpha and its 95 % confidence interval, for levels; NaN for other label types.
 
-        Level c has position n_1 + ... + n_(c-1) + n_c / 2, with n_c its number of answers. So the distance of two
-        levels depends on the number of answers between them (Content Analysis, chapter 12).
+        Level c has position n_1 + ... + n_(c-1) + n_c / 2, where n_c is its number of answers. So the distance between
+        two levels depends on the number of answers between them (Content Analysis, chapter 12).
 
         >>> import allalike
         >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
@@ -202,7 +202,7 @@ class Agreement(Framed[Frame]):
 
     @cached_property
     def matrix(self) -> Frame | None:
-        """Mean distance of every pair of workers on their common tasks; None for more than 500 workers.
+        """Mean distance between every two workers on their common tasks; None for more than 500 workers.
 
         >>> import allalike
         >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y"), ("eve", 3, "y")]
@@ -282,7 +282,7 @@ class Agreement(Framed[Frame]):
 
 
 def measure_agreement(run: Run) -> Agreement:
-    """Measure agreement of the workers of a run, on all answers or on a sample of whole tasks.
+    """Measure agreement among the workers of a run, on all answers or on a sample of whole tasks.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1.0), ("bob", 1, 1.0), ("ada", 2, 3.0), ("bob", 2, 3.0)]
@@ -305,7 +305,7 @@ def measure_agreement(run: Run) -> Agreement:
 
 
 def _count_labels(run: MemoryRun) -> dict[str, Floats]:
-    """Return, per class, the number of pairable answers and the sum over tasks of its share."""
+    """Return, per class, the number of pairable answers and the sum of its shares over all tasks."""
     return run.total(partial(_count_block_labels, n_labels=run.encoding.n_labels))
 
 
@@ -315,7 +315,7 @@ def _count_block_labels(block: Block, *, n_labels: int) -> dict[str, Floats]:
 
 
 def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
-    """Return a run of numbers: the positions of levels on a line."""
+    """Return a run in which levels are replaced by their positions on a line."""
     from allalike.domains.real import Real, RealEncoding
 
     encoding = RealEncoding(domain=Real())
@@ -327,7 +327,7 @@ def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:
 
 
 def _compute_agreement(run: MemoryRun, distance: str) -> float:
-    """Return 1 minus the mean over tasks of the mean distance of two answers, under another distance."""
+    """Return 1 minus the mean over tasks of the mean distance between two answers, for another distance."""
     kernels = replace(run.encoding, domain=replace(run.domain, distance=distance)).kernels
     means = pick_pairable(run.blocks, kernels).mean
     return 1 - float(means.mean()) if len(means) else np.nan
@@ -381,7 +381,7 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
     def summary(self) -> dict[str, Any]:
         """Return all numbers of each group as JSON values.
 
-        Coefficients are None with fewer than two paired tasks, and confidence intervals with fewer than twenty.
+        Coefficients are None for fewer than two tasks with several answers, and confidence intervals for fewer than 20.
 
         >>> Agreements(("sex",), {}).summary()
         {'by': ['sex'], 'groups': []}
@@ -408,7 +408,7 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
 
 
 def _of_tasks(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return a summary without numbers that need more tasks."""
+    """Return a summary without the numbers that would need more tasks."""
     unknown = ["alpha", "fleiss", "ac1", "cohen"] if summary["paired_tasks"] < 2 else []
     unknown += ["ci_low", "ci_high"] if summary["paired_tasks"] < _MIN_INTERVAL_TASKS else []
     return {**summary, **dict.fromkeys(unknown)}

@@ -3,7 +3,7 @@
     alpha = 1 - D_o / D_e
 
 compares the observed disagreement D_o within tasks with the expected disagreement D_e between any tasks
-(`allalike.reliability.expected`). It is 1 if all answers to each task are equal, 0 if answers to the same task are not
+(`allalike.reliability.expected`). It is 1 if all answers to each task are equal, 0 if answers to the same task are no
 closer than answers to any two tasks, and negative if they are farther apart (Krippendorff: Content Analysis. 1980;
 Hayes, Krippendorff: Answering the call for a standard reliability measure for coding data. 2007).
 
@@ -11,8 +11,8 @@ An answer is pairable if its task has another one. With n_u answers to task u an
 
     D_o = sum_u n_u p_u / sum_u n_u,    over the tasks with two or more answers.
 
-**Alpha without a worker** is computed by subtraction. A task with sum of distances S_u loses an answer and the sum d of
-its distances:
+**Alpha without a worker** is computed by subtraction. A task whose distances have the sum S_u loses one answer, whose
+distances have the sum d:
 
     p_u = S_u / (n_u (n_u - 1))    becomes    (S_u - 2 d) / ((n_u - 1)(n_u - 2)).
 
@@ -21,11 +21,11 @@ ignored, and a task without a known distance is not pairable.
 
 **The confidence interval** comes from a bootstrap over tasks with 1,000 resamples (Efron: Bootstrap methods: another
 look at the jackknife. 1979). Beyond 1,000 tasks, tasks form 1,000 groups by a hash of their ids, and groups are
-resampled; the interval is then off by 2 %. Seed and order are fixed, so every engine gives the same interval. With few
-tasks it is too narrow, because rare disagreements may be missing from the data.
+resampled; the interval then has an error of 2 %. Seed and order are fixed, so every engine gives the same interval.
+With few tasks it is too narrow, because rare disagreements may be missing from the data.
 
-Alpha is unknown (NaN) if all answers are equal, or if no task has two. It describes the crowd as a whole: a few bad
-workers among many good ones hardly change it.
+Alpha is unknown (NaN) if all answers are equal, or if no task has two answers. It describes the crowd as a whole: a few
+bad workers among many good ones hardly change it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Alpha:
 
 
 def compute_alpha(run: MemoryRun, label_counts: Floats | None = None) -> Alpha:
-    """Compute Krippendorff's alpha; ``label_counts`` are the pairable answers of each class.
+    """Compute Krippendorff's alpha; ``label_counts`` are the numbers of pairable answers per class.
 
     >>> import allalike
     >>> labels = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
@@ -136,7 +136,7 @@ def _sum_groups(
 
 
 def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDistances) -> dict[str, Floats]:
-    """Sum the losses without each worker: their answers, and those that are not pairable without them."""
+    """Sum the losses without each worker: the worker's answers, and those that are then not pairable."""
     task, place = paired.task, paired.worker
     size, total, known, mean = (each[task] for each in (paired.size, paired.total, paired.known, paired.mean))
     before, stays = size * mean, known > 2 * paired.peers
@@ -162,7 +162,7 @@ def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDi
 
 
 def group_tasks(paired: npt.NDArray[np.uint64], n_tasks: int) -> tuple[int, Callable[[npt.NDArray[np.uint64]], Places]]:
-    """Return the number of bootstrap groups, and a function from task hashes to groups; one per task if few.
+    """Return the number of bootstrap groups, and a function from task hashes to groups; one per task if there are few.
 
     >>> group_tasks(np.array([9, 5], np.uint64), 3)[1](np.array([9, 5, 7], np.uint64))
     array([1, 0, 1])

@@ -19,7 +19,7 @@ _OF_LEVELS = {"linear": "linear alpha", "squared": "interval alpha", "hamming": 
 
 
 def name_alpha(domain: str, distance: str) -> str:
-    """Return the name of alpha under this distance.
+    """Return the name of alpha for this distance.
 
     >>> name_alpha("ordinal", "linear"), name_alpha("text", "gleu")
     ('linear alpha', "Krippendorff's alpha")

@@ -1,4 +1,4 @@
-"""Expected disagreement D_e: the mean distance of two answers to any tasks.
+"""Expected disagreement D_e: the mean distance between two answers to any tasks.
 
 Its computation depends on the distance.
 
@@ -9,17 +9,17 @@ from the number n of answers, the sum q of squared lengths and the sum t of vect
 
 Numbers and vectors are used directly (factor 2), relative to their mean to preserve precision. Levels have coordinates
 (factor 2). A class is a one-hot vector (factor 1). Only the 64 most frequent classes have a coordinate. Answers with
-other classes are treated as all different, and the factor corrects for that.
+other classes are treated as if all were different, and the factor corrects for this.
 
-**Other distances** compare pairs of answers to different tasks: all pairs up to 20,000, otherwise a random sample of
-20,000. With the sum S of the distances within tasks, and the mean b of M pairs between tasks,
+**Other distances** compare pairs of answers to different tasks: all pairs if there are at most 20,000, otherwise a
+random sample of 20,000. With the sum S of the distances within tasks, and the mean b of M pairs between tasks,
 
     D_e = (S + M b) / (n (n - 1)).
 
-The standard error is that of b. If labels of different tasks cannot be compared, D_e is unknown (NaN).
+The reported standard error is that of b. If labels of different tasks cannot be compared, D_e is unknown (NaN).
 
-Both are linear in sums over tasks, so D_e without a worker is found by subtraction, and D_e of a bootstrap sample by
-weights of tasks.
+Both formulas are linear in sums over tasks. Therefore D_e without a worker is computed by subtraction, and D_e of a
+bootstrap sample by weighting the tasks.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _choose_classes(counts: Floats) -> tuple[Places, float]:
 
 
 def _find_centres(block: Block, kernels: Kernels) -> Floats:
-    """Return the centre that the labels of each task are relative to, or 0.
+    """Return the centre that is subtracted from the labels of each task, or 0.
 
     A code may begin with a group id, which is not compared.
     """
@@ -192,7 +192,7 @@ def _find_centres(block: Block, kernels: Kernels) -> Floats:
 class PairedDistances:
     """Expected disagreement from pairs of answers to different tasks.
 
-    ``left`` and ``right`` are the groups of tasks of each pair; ``needed`` are the workers whom it needs, or -1.
+    ``left`` and ``right`` are the groups of tasks of each pair; ``needed`` are the workers that it needs, or -1.
     """
 
     distance: Floats
@@ -202,7 +202,7 @@ class PairedDistances:
     complete: bool
 
     def add(self, place: Places, size: int, rows: Places | None = None) -> dict[str, Floats]:
-        """Return no sums: pairs need none."""
+        """Return no sums, because pairs need none."""
         return {}
 
     @property
@@ -255,7 +255,7 @@ def _mix(answers: Array, within: Array, pairs: Array, mean: Floats) -> Floats:
 
 
 def compare_pairs(run: MemoryRun, n_paired: float, number: Callable[[Array], Places]) -> PairedDistances:
-    """Compare answers to different tasks, all pairs or a sample; ``n_paired`` answers are pairable."""
+    """Compare answers to different tasks, for all pairs or a sample; ``n_paired`` answers are pairable."""
     complete = n_paired * (n_paired - 1) / 2 <= MAX_PAIRS
     n_answers = float(run.answer_counts.sum())
     wanted = n_answers if complete else max(MAX_PAIRS, _MIN_TASKS * n_answers / run.n_tasks)
@@ -300,7 +300,7 @@ def _compare(label: Array, left: Places, right: Places, kernels: Kernels) -> Flo
 
 
 def _find_needed(worker: Places, task: Array) -> Places:
-    """Return, per answer, the workers without whom it is not pairable: its own, and the other one of two.
+    """Return, per answer, the workers without whom it is not pairable: its own, and the other one if there are two.
 
     >>> _find_needed(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 1])).tolist()
     [[0, 1], [1, 0], [0, -1], [1, -1], [2, -1]]

@@ -9,15 +9,15 @@ to task u, r_uc of them with class c, K classes, and pi_c the mean of r_uc / r_u
     Gwet's AC2   p_e = sum_ck w_ck  sum_c pi_c (1 - pi_c) / (K (K - 1))
 
 (Fleiss: Measuring nominal scale agreement among many raters. 1971; Gwet: Handbook of Inter-Rater Reliability. 2014).
-All tasks have equal weight; in Krippendorff's alpha all answers do. Levels have partial agreement w_ck: linear,
-1 - |c - k| / (K - 1), or quadratic, 1 - ((c - k) / (K - 1))^2.
+All tasks have equal weight, whereas in Krippendorff's alpha all answers have equal weight. Levels have partial
+agreement w_ck: linear, 1 - |c - k| / (K - 1), or quadratic, 1 - ((c - k) / (K - 1))^2.
 
-Cohen's kappa (1960) compares two workers on their common tasks, with the class shares of each: p_e = sum_c p_c q_c, or
-weighted sum_ck w_ck p_c q_k (1968). For more workers it is the mean over pairs with five common tasks or more (Light:
-Measures of response agreement for qualitative data. 1971).
+Cohen's kappa (1960) compares two workers on their common tasks, where p and q are their class shares:
+p_e = sum_c p_c q_c, or weighted sum_ck w_ck p_c q_k (1968). For more workers, it is the mean over pairs with at least
+five common tasks (Light: Measures of response agreement for qualitative data. 1971).
 
-Kappas are low if nearly all tasks have one class, because chance agreement is high (prevalence). AC1 is not low there,
-but it is also high if workers always answer with the frequent class. All are undefined if all answers are equal.
+Kappas are low if nearly all tasks have the same class, because chance agreement is high (prevalence). AC1 is not low in
+this case, but it is also high if workers always give the frequent class. All are undefined if all answers are equal.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def compute_cohen(run: MemoryRun, weights: Floats | None = None) -> Cohen | None
 
 
 def _count_pairs(block: Block, rows: slice, *, weights: Floats) -> dict[str, Array]:
-    """Return, per pair of workers, the agreement on common tasks, and the label counts of the first worker there."""
+    """Return, per pair of workers, the agreement on common tasks, and the first worker's label counts on them."""
     n_rows, n, n_labels = rows.stop - rows.start, block.n_workers, len(weights)
     equal, chosen = np.zeros(n_rows * n), np.zeros(n_labels * n_rows * n)
     for left, right in pair_chunks(block, rows):

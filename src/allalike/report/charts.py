@@ -141,7 +141,7 @@ def _describe(name: str, material: Material, neighbours: Row) -> str:
 
 
 def chart_map(rows: Sequence[Row], unit: str) -> str | None:
-    """Draw workers on a map: size is answers, colour is error, a ring with a number is a copy group.
+    """Draw workers on a map: size shows answers, colour shows error, a numbered ring shows the copy group.
 
     >>> row = {"x": 0, "y": 0, "alias": "W1", "answers": 5, "value": 0.2, "group": ""}
     >>> chart_map([row, row], "error").count('aria-label="W1"')
@@ -189,7 +189,7 @@ def _list_legend(unit: str, bounds: Sequence[float], sizes: Sequence[tuple[int, 
 
 
 def chart_bins(values: Floats, title: str, what: str, counts: Array | None = None) -> str | None:
-    """Draw a histogram of values, or of counts of the twentieths from 0 to 1.
+    """Draw a histogram of values, or of counts in twenty bins from 0 to 1.
 
     >>> chart_bins(np.array([0.1, 0.2, 0.2]), "error", "workers").count("<rect")
     5
@@ -218,10 +218,10 @@ def chart_bins(values: Floats, title: str, what: str, counts: Array | None = Non
 
 
 def _find_edges(values: Floats) -> Floats:
-    """Return the edges of bins: about twice the root of the number of values, and one bin for equal values."""
+    """Return the edges of bins: twice the square root of the number of values, or one bin for equal values."""
     low, high = float(values.min()), float(values.max())
     size = max(abs(low), abs(high))
-    if high - low <= 1e-9 * size:  # they differ by rounding only
+    if high - low <= 1e-9 * size:  # they differ only by rounding
         half = 0.05 * size or 0.05
         return np.array([low - half, high + half])
     return np.linspace(low, high, int(np.clip(2 * np.sqrt(len(values)), 5, _MAX_BINS)) + 1)

@@ -1,7 +1,7 @@
 """Content of a report as plain data for the template and the script.
 
 A report shows at most 500 workers, 2,000 tasks and 30 answers per task (200, 500 and 10 if labels are costly to
-compare), and lists the omissions. Details of workers come from at most 400,000 answers (20,000).
+compare), and lists the omissions. Details of workers come from at most 400,000 answers (20,000 if costly).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SVG elements, and axes with their numbers.
 
-Charts contain no text of users: a worker has an alias (``W1``), which the script of a page replaces by the name.
-Colours are names of the style sheet (``currentColor``, ``var(--...)``), so they follow the theme.
+Charts contain no text from users: a worker has an alias (``W1``), which the script of a page replaces with the name.
+Colours are names from the style sheet (``currentColor``, ``var(--...)``), so they follow the theme.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 BELOW = 42  # height of an axis with its numbers and its title
-_EDGE = 4  # around a picture
+_EDGE = 4  # margin around an image
 _LINE, _LETTER = 16, 7  # height of a line of text, and width of a letter
 _ROOM = 52  # width of the number of a tick
 _MAX_WRITTEN = 1e7  # larger numbers have an exponent
@@ -37,7 +37,7 @@ def _write(value: Any) -> str:
 
 
 def draw_sheet(left: float, top: float, width: float, height: float, parts: Iterable[str]) -> str:
-    """Return an SVG picture of elements, with the visible part of the plane."""
+    """Return an SVG image of elements, with the visible part of the plane."""
     size = (left - _EDGE, top - _EDGE, width + 2 * _EDGE, height + 2 * _EDGE)
     return tag(
         "svg",
@@ -65,7 +65,7 @@ def draw_circle(x: float, y: float, area: float, **style: Any) -> str:
 
 
 class Axis(NamedTuple):
-    """Numbers along a side of a chart: range, length in pixels, title, and the distance of ticks.
+    """Numbers along a side of a chart: range, length in pixels, title, and the distance between ticks.
 
     >>> axis = Axis.over([0.2, 0.9], 200, "error")
     >>> axis.low, axis.high, axis.ticks, axis.place(0.5)
@@ -91,7 +91,7 @@ class Axis(NamedTuple):
     def around(
         cls, values: Sequence[float], length: float, title: str, room: float = _ROOM, *, edge: float = 12
     ) -> Axis:
-        """Return the axis of values with some room at its ends."""
+        """Return the axis of values with a margin at both ends."""
         low, high = _spread(min(values), max(values))
         beside = edge * (high - low) / (length - 2 * edge)
         return cls.between(low - beside, high + beside, length, title, room)
@@ -109,7 +109,7 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float]:
-        """The values with a number."""
+        """The values that are marked with a number."""
         first, last = math.ceil(self.low / self.step - 1e-9), math.floor(self.high / self.step + 1e-9)
         return [self.step * number for number in range(first, last + 1)]
 

@@ -1,9 +1,9 @@
 """Page of a report: one HTML file without external files or network requests.
 
 The template has no logic beyond loops and conditions, and escapes all values. The data of the tables are JSON in a
-block that browsers do not run, and no character can end the block. A Content-Security-Policy allows the script and the
-style sheet of the page by their hashes, and embedded pictures. It forbids other scripts, `eval`, network requests,
-frames and forms.
+block that browsers do not run and that no character in the data can end. A Content-Security-Policy allows the script
+and the style sheet of the page by their hashes, and embedded images. It forbids other scripts, `eval`, network
+requests, frames and forms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def make_template(text: str) -> jinja2.Template:
-    """Return a template of a text; values are escaped, and missing values raise an error.
+    """Return a template made from a text; values are escaped, and missing values raise an error.
 
     >>> make_template("<b>{{ name }}</b>").render(name="<i>")
     '<b>&lt;i&gt;</b>'
@@ -66,7 +66,7 @@ def render(material: Material) -> str:
 
 
 def write_page(content: Mapping[str, Any], pictures: Mapping[str, str]) -> str:
-    """Render the template with content and pictures."""
+    """Render the template with content and charts."""
     from markupsafe import Markup
 
     template = make_template(read_asset("page.html"))

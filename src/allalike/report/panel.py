@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_ROWS, _MAX_TEXT = 200, 120
 _NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
-_MAX_RATIO = 4.0  # with the strongest colour
+_MAX_RATIO = 4.0  # ratio with the strongest colour
 _SOMEBODY = "another judge"
 
 Split = list[str | int]
@@ -74,7 +74,7 @@ def describe_panel(material: Material, people: People) -> dict[str, Any] | None:
 
 
 def _list_columns(table: Columns, places: dict[str, int]) -> Iterator[dict[str, Any]]:
-    """Return each column with its title, and its values as people, numbers or texts."""
+    """Return each column with its title, and its values as workers, numbers or texts."""
     for name, column in table.items():
         values, title = column.tolist()[:_MAX_ROWS], name.replace("_", " ").replace("ci ", "CI ")
         title = title[:1].upper() + title[1:]
@@ -94,7 +94,7 @@ def _is_number(value: object) -> bool:
 
 
 def list_pairs(material: Material, people: People) -> list[tuple[int, int, float, bool]]:
-    """Return pairs of judges with the strength of their shared errors, if some pair has correlated errors."""
+    """Return pairs of judges with the strength of their shared errors, if any pair has correlated errors."""
     table = material.panel.get("pairs", ("", {}))[1]
     if not table or not any(table["shared_errors"].tolist()):
         return []

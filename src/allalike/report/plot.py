@@ -1,4 +1,4 @@
-"""Charts of the report as SVG pictures, for notebooks and papers."""
+"""Charts of the report as SVG images, for notebooks and papers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Chart:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture to a file, ``.svg`` or (if `cairosvg` is installed) ``.png``, and return its path.
+        """Write the chart to a file, ``.svg`` or (if `cairosvg` is installed) ``.png``, and return its path.
 
         >>> Chart("<svg/>").save("map.gif")
         Traceback (most recent call last):

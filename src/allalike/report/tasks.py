@@ -1,7 +1,7 @@
 """Tasks of a page: all tasks, or the most important ones, with their answers.
 
 One pass over the estimated labels selects the tasks with the least certain labels, with labels changed by weights, and
-with many answers and no clear label. The same pass counts labels by confidence and keeps a sample of labels for
+with many answers but no clear label. The same pass counts labels by confidence and keeps a sample of labels for
 comparison with answers. The **uncertainty** of a label is 1 minus its confidence, or the width of its interval.
 """
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from allalike.report.workers import People
 
 _HASHES = 2.0**64
-_MAX_DOUBT = 1e300  # of unbounded intervals
+_MAX_DOUBT = 1e300  # uncertainty of unbounded intervals
 _MAX_NAME = 80  # characters of the id of a task
 _MAX_DISAGREEMENTS, _MAX_CLASSES = 10, 8
 
 
 @dataclass(frozen=True)
 class ShownTasks:
-    """Tasks of a page, a sample of all tasks, the number of tasks by confidence, and with a single answer."""
+    """Tasks of a page, a sample of all tasks, the numbers of tasks by confidence and with a single answer."""
 
     shown: Piece
     sample: Piece

@@ -1,14 +1,14 @@
 """Workers of a page: selection, table columns, map and distance matrix.
 
-All workers are shown up to a limit. Above it, flagged workers and those with most answers are shown. Distances between
-workers are means over the sampled answers (roots for squared distances). Pairs without a common task get the mean of
-both workers' distances to others.
+All workers are shown up to a limit. Above it, flagged workers and those with the most answers are shown. Distances
+between workers are means over the sampled answers (square roots for squared distances). Pairs without a common task are
+assigned the mean of both workers' distances to others.
 
 The map is classical scaling (Torgerson, Psychometrika 17, 1952): with the matrix D of distances, the two largest
-eigenvalues of ``B = -1/2 J D^2 J`` with ``J = I - 11'/n`` give the coordinates ``sqrt(l) v``. The first axis points to
-larger disparities. The matrix is sorted by optimal leaf ordering of the average-linkage tree (Bar-Joseph, Gifford and
-Jaakkola, Bioinformatics 17, 2001). M(i, j) is the smallest sum of distances between neighbours in a group with first
-leaf i and last leaf j. With i and j in different parts of the group,
+eigenvalues of ``B = -1/2 J D^2 J`` with ``J = I - 11'/n`` give the coordinates ``sqrt(l) v``. The first axis points
+toward larger disparities. The matrix is sorted by optimal leaf ordering of the average-linkage tree (Bar-Joseph,
+Gifford and Jaakkola, Bioinformatics 17, 2001). M(i, j) is the smallest sum of distances between neighbours in a group
+with first leaf i and last leaf j. With i and j in different parts of the group,
 
     M(i, j) = min over k, l of M(i, k) + D(k, l) + M(l, j),
 
@@ -126,7 +126,7 @@ def may_differ(material: Material) -> bool:
 
 
 def compare_workers(material: Material, block: Block, shown: Numbers) -> dict[str, Any]:
-    """Return the coordinates of workers on a map, and their ordered matrix; nothing without common tasks."""
+    """Return the coordinates of workers on a map, and their ordered matrix, or nothing without common tasks."""
     if not may_differ(material) or material.run.worker_task is not None:  # differences would be due to chance
         return {}
     distances = measure_distances(material, block, shown)

@@ -1,1 +1,1 @@
-"""Results: tables, summaries, pictures, and the folder they are saved in."""
+"""Results: tables, summaries, explanations, plans, and the folder in which they are saved."""

@@ -62,7 +62,7 @@ def write_flag(option: str, value: Any) -> str:
 
 
 def find_flags(options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values of each flag: none for a switch, and an empty one for a flag to omit."""
+    """Return the values of each flag: no value for a switch, and an empty value for a flag to omit."""
     flags: dict[str, list[str]] = {}
     for name, value in options.items():
         if name == "columns":

@@ -1,17 +1,17 @@
 """Explanations of the label of a task and of the behaviour of a worker.
 
-The influence of an answer is the weight of its worker times its effective number of answers, which a copy group shares.
-Its **share** is its part of the total influence in the task. Labels are ranked by probability if the method estimates
-it, and otherwise by share. The **margin** is the difference between the label and the runner-up.
+The influence of an answer is the weight of its worker times its effective number of answers, which the members of a
+copy group share. Its **share** is its fraction of the total influence in the task. Labels are ranked by probability if
+the method estimates it, otherwise by share. The **margin** is the difference between the label and the runner-up.
 
 **Deciding answers.** The task is decided again with the same weights, once without each answer, and once with each
 answer replaced by the runner-up. Labels that are computed from all answers, such as means, change with every answer.
-For these the distance is reported.
+For such labels, the distance is reported.
 
 **Without a worker,** the same method weights the others again and decides all tasks again. Tasks that only this worker
-answered have no label then.
+answered then have no label.
 
-An id matches by value or by its text: ``"7"`` is the task 7 unless another task has the id ``"7"``.
+An id is matched by its value or its text: ``"7"`` is the task 7 unless another task has the id ``"7"``.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class WorkerExplanation:
 
     @property
     def farthest(self) -> pd.DataFrame:
-        """The five least similar workers, without the nearest, the least similar first."""
+        """The five least similar workers (none of the nearest), the least similar first."""
         return self.colleagues.iloc[_N_NAMED:].tail(_N_NAMED).iloc[::-1]
 
     def __repr__(self) -> str:
@@ -391,14 +391,14 @@ def _measure(codes: Array, one: Array, kernels: Kernels) -> Floats:
 
 
 def _compute_spread(share: Floats, distance: Floats, *, squared: bool) -> float:
-    """Return the mean distance between answers and label, weighted by share; its root for squared distances."""
+    """Return the mean distance between answers and label, weighted by share; its square root for squared distances."""
     total = share[~np.isnan(distance)].sum()
     mean = float(np.nansum(share * distance) / total) if total > 0 else math.nan
     return math.sqrt(mean) if squared else mean
 
 
 def _try_changes(run: Run, fit: Fit, block: Block, tried: Places, runner_up: Any) -> dict[str, Any]:
-    """Decide the task without each of some answers, and with each changed; untested answers count as no change."""
+    """Decide the task with each tested answer removed, and with it changed; untested answers count as no change."""
     n, kernels = len(block.label), run.kernels
     moves, left_out, changed = np.full(n, np.nan), np.full(n, n == 1), np.zeros(n, np.bool_)
 

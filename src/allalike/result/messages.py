@@ -30,7 +30,7 @@ _N_NAMED = 5
 
 @dataclass(frozen=True)
 class Remark:
-    """Sentence, with the option, value and names by which an interface formats it."""
+    """Sentence, with the option, value and names with which an interface formats it."""
 
     sentence: str
     option: str = ""

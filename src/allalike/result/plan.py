@@ -1,23 +1,23 @@
 """Plan of the next answers: the workers to ask about each task, and the expected gain.
 
 **Expected gain.** Let q_z be the probabilities of a task's classes. A worker with error rate e answers the true class
-with probability r = 1 - e, and any other class with w = e / (k - 1). The planned answers have several outcomes s. J_sz
-is the joint probability of outcome s and true class z. The probability of a correct label after the answers is
+with probability r = 1 - e, and any other class with w = e / (k - 1). The planned answers have several possible outcomes
+s. J_sz is the joint probability of outcome s and true class z. The probability of a correct label after the answers is
 
     sum_s max_z J_sz.
 
-One answer alone often cannot change a label, though three may. Therefore answers are chosen by their increase of
+A single answer often cannot change a label, but three may. Therefore answers are chosen by their increase in
 
     sum_s sum_z J_sz^2 / sum_z J_sz,
 
 the expected probability of the true class after the answers, which every informative answer increases. Only the three
 likeliest classes are distinguished, and outcomes with nearly the same probabilities are merged.
 
-**Assignment.** The next answer always has the largest gain per unit of money, to within five per cent, given the
-answers planned so far. An upper bound of the gain per task is known before its workers are compared, so only the tasks
-with the largest bounds are examined. Answers with too small a gain for their price are not planned. No worker is asked
-about a task that they or a member of their copy group have answered or will answer. Each worker has a maximum number of
-answers per batch.
+**Assignment.** Each planned answer has the largest gain per unit of money (to within five per cent), given the answers
+planned before. An upper bound on the gain per task is known before its workers are compared, so only the tasks with the
+largest bounds are examined. Answers whose gain is too small for their price are not planned. No worker is asked about a
+task that they or a member of their copy group have answered or will answer. Each worker has a maximum number of answers
+per batch.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from allalike.methods import Fit
     from allalike.result.result import Result
 
-_N_CLASSES = 3  # distinguished
+_N_CLASSES = 3  # classes that are distinguished
 _MAX_OUTCOMES = 64  # of planned answers, before similar ones are merged
 _STEP = 1 / 64  # resolution of probabilities when merging
 _TINY = 1e-12
 ANYONE = "anyone"  # a new worker
-_NEARLY = 0.95  # of the largest gain, which is accepted
+_NEARLY = 0.95  # share of the largest gain that is accepted
 _STALE, _MANY = 0.02, 1000  # share of tasks, and number beside them, before bounds are computed again
 _MIN_GAIN = 1e-9  # relative to the mean error, the smallest gain that counts
 _ROUNDING = 1e-9
@@ -87,7 +87,7 @@ class TaskUncertainty:
         return _compute_gains(self._outcomes(task)[None], rates, self.k)
 
     def gain(self, task: int, rate: float) -> float:
-        """Return the expected decrease of the error per answer, if one, three or five answers are needed for it."""
+        """Return the expected decrease in the error per answer, if one, three or five answers are needed for it."""
         outcomes = self._outcomes(task)
         whole, right = outcomes.sum(axis=1), _find_probabilities(rate, self.k)
         odds = np.log(right[0] / np.maximum(right[1], _TINY))
@@ -240,8 +240,8 @@ def _collect(found: TaskTable, get_state: Callable[[Piece], Floats]) -> tuple[Va
 class Assignment(NamedTuple):
     """Planned answer, with the positions of its task and its worker.
 
-    ``gain`` is the expected decrease of the error per answer, counting further equal answers if one has no effect.
-    ``saved`` is its decrease of the error beyond the answers planned before.
+    ``gain`` is the expected decrease in the error per answer, with further equal answers if one has no effect.
+    ``saved`` is the decrease in the error by this answer after those planned before.
     """
 
     task: int
@@ -305,7 +305,7 @@ class Queue:
         self.offers, self.asked, self._rates = offers, np.zeros(len(offers.price)), _cut_digits(offers.rate)
 
     def find(self, taken: set[int], left: float) -> Array:
-        """Return the available workers for a task whom no other matches at the same or a lower price, by price.
+        """Return the available workers for a task who are better than all others at no higher price, by price.
 
         Copy groups in ``taken`` are excluded. Among equal workers, the one with the fewest planned answers is returned.
         """
@@ -319,7 +319,7 @@ class Queue:
         return np.asarray(order[better])
 
     def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
-        """Return an upper bound of the gain of an answer to each task, per unit of money."""
+        """Return an upper bound on the gain of an answer to each task, per unit of money."""
         rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
         values = [uncertainty.bound(float(rate[each])) / price[each] for each in able]
         return _cut_digits(np.max(values, axis=0)) if len(able) else np.zeros(len(uncertainty.errors))
@@ -371,7 +371,7 @@ def assign(
 
 
 def _cut_digits(values: Floats) -> Floats:
-    """Round to ten digits, so that values that differ by rounding only are equal on every machine."""
+    """Round to ten digits, so that values that differ only by rounding are equal on every machine."""
     part, power = np.frexp(values)
     return np.asarray(np.ldexp(np.round(part * _DIGITS) / _DIGITS, power))
 
@@ -424,8 +424,8 @@ class AnswerPlan:
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, safe_csv: bool = False) -> Path:
         """Write the table as CSV atomically and return the path.
 
-        An earlier plan is replaced, another file only with ``overwrite``, and an input never. ``safe_csv`` puts an
-        apostrophe before texts that a spreadsheet would interpret as formulas.
+        An earlier plan is replaced. Another file is replaced only with ``overwrite``, and an input never. ``safe_csv``
+        puts an apostrophe before texts that a spreadsheet would interpret as formulas.
 
         >>> import allalike, tempfile
         >>> plan = allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("ada", 2, "x"), ("bob", 2, "x")]).plan(1)

@@ -6,12 +6,12 @@
 
 *made* counts the marks in the answers, *due* the marks in the labels, and *hits* the marks in both. A mark is a class,
 an element of a set, an object (paired with an object of the same class in the label) or a pixel. The labels are the
-estimated labels and, if there are any, gold labels. The rates work for comparing workers with each other. Because
-answers influence the estimated labels, the rates are too high for tasks with few answers.
+estimated labels and, if there are any, gold labels. The rates are suitable for comparing workers with each other.
+Because answers influence the estimated labels, the rates are too high for tasks with few answers.
 
 **Flags.** ``block`` marks workers whose answers do not depend on the tasks: they are uninformative, always give the
-same class, or copy. The worker with most answers in a copy group is not blocked, because the original is unknown.
-``look`` marks workers with a significantly larger error than the crowd, and careless respondents of a survey. ``few``
+same class, or copy. The worker with the most answers in a copy group is not blocked, because the original is unknown.
+``look`` marks workers with a significantly larger error than the crowd, and careless respondents to a survey. ``few``
 marks workers with few answers.
 """
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
 _COUNTS = ["hits", "made", "due"]
-_MAX_CELLS = 1 << 24  # of tables of workers, labels and classes
+_MAX_CELLS = 1 << 24  # cells in tables of workers, labels and classes
 
 
 def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
@@ -162,7 +162,7 @@ def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: M
 
 
 def _count_confusions(run: Run, fit: Fit, truths: Truths) -> Floats:
-    """Count answers by worker, true label and given label; the last true label combines those in no answer."""
+    """Count answers by worker, true label and given label; the last true label combines those that no answer has."""
     k = run.encoding.n_labels
     counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *fit.arguments)["answers"]
     return np.asarray(counts.reshape(-1, k + 1, k))
@@ -177,7 +177,7 @@ def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dic
 
 
 def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
-    """Return confusion counts as marks: given labels are made, and true labels are due."""
+    """Return confusion counts as marks: given labels count as made, and true labels as due."""
     tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
     made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
     numbers = {"hits": hits, "made": made, "due": counts.sum(axis=2)}
@@ -191,7 +191,7 @@ FLAGS = ("block", "look", "", "few")  # in the order in which workers are listed
 _MAX_LOOKED_AT = 5_000_000  # answers, above which constant workers are not searched
 _MAX_LABEL = 20  # characters
 _FEW, _UNINFORMATIVE = "few answers", "uninformative"
-_MAX_CLASSES = 1 << 12  # whose squared codes can be added up without rounding
+_MAX_CLASSES = 1 << 12  # classes whose squared codes can be added without rounding
 _MIN_CHANCE = 0.01
 
 
@@ -257,8 +257,8 @@ def find_constant_workers(run: Run) -> dict[int, Any]:
     """Return the workers who always give the same class, with that class; works for classes only.
 
     The codes of a worker's n answers are all equal if and only if their sum of squares is n times their squared mean.
-    This takes two exact sums per worker on any engine. A worker who answers like the crowd always gives a class of
-    share s with probability s^n. Only workers with a probability below 1 % are returned.
+    This takes two exact sums per worker on any engine. A worker who answers like the crowd has the probability s^n of
+    always giving a class of share s. Only workers with a probability below 1 % are returned.
     """
     n_labels = run.encoding.n_labels
     if run.encoding.n_classes is None or not 1 < n_labels <= _MAX_CLASSES:

@@ -50,11 +50,11 @@ class Result(Framed[Frame]):
     Parameters
     ----------
     run
-        The answers, where they are.
+        The answers, on their engine.
     weighing
-        Estimates by the method.
+        Estimates of the method.
     found
-        Per task: label, confidence, error and tie, the unweighted label, and whether the two differ.
+        Per task: label, confidence, error and tie, the unweighted label, and whether the two labels differ.
     summary
         Counts, settings, versions, inferred options, and the error on gold labels.
     method
@@ -123,9 +123,9 @@ class Result(Framed[Frame]):
 
         The error is error_rate for classes, rmse for numbers, and mean_error otherwise. The method auto adds
         shared_tasks (tasks with other answers), relative_error, rank_low and rank_high, ci_low and ci_high (95 %
-        confidence interval of the error, with 20 gold labels), and few_answers (fewer than 5 shared tasks).
-        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted
-        by id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
+        confidence interval of the error, with at least 20 gold labels), and few_answers (fewer than 5 shared tasks).
+        With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted by
+        id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
         return self._to_frame(flag_columns(self.run, self.weighing))
 
@@ -141,7 +141,7 @@ class Result(Framed[Frame]):
 
     @cached_property
     def objects(self) -> Frame:
-        """One row per object in the estimated labels, with its confidence and supporters; boxes and spans have them."""
+        """One row per object in the estimated labels, with its confidence and supporters; for boxes and spans."""
         things = self.run.encoding.things
         if things is None:
             raise UnsupportedError(f"{self.run.domain.name} labels have no objects. Use `result.truth`.")
@@ -201,9 +201,9 @@ class Result(Framed[Frame]):
     def quality(self) -> Frame:
         """One row per worker and tag: precision, recall, f1 and support, compared with the estimated labels.
 
-        Works for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold labels, the
-        columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have dice,
-        hausdorff, hausdorff_95 and surface_distance: means over pictures, in pixels or in millimetres for volumes.
+        It is available for classes, levels, sets, objects and masks. The tag ``(all)`` combines all tags. With gold
+        labels, the columns gold_precision, gold_recall, gold_f1 and gold_support compare with gold. Masks also have
+        dice, hausdorff, hausdorff_95 and surface_distance: means over images, in pixels or in millimetres for volumes.
 
         >>> import allalike
         >>> rows = [("ada", 1, ["a", "b"]), ("bob", 1, ["a", "b"]), ("eve", 1, ["b", "c", "d"])]
@@ -279,16 +279,16 @@ class Result(Framed[Frame]):
         return self._to_frame({**tasks, "worker": run.workers, **limits})
 
     def update(self, more: Any, *, gold: Any = None) -> Result:
-        """Return the result of all answers, the present and the new ones; this result stays unchanged.
+        """Return the result for all answers, existing and new; this result stays unchanged.
 
-        It is computed from scratch. That takes as long as `discover`, except that the present answers are not read
+        It is computed from scratch, which takes as long as `discover`, except that the existing answers are not read
         from their files again.
 
         Parameters
         ----------
         more
             New answers, in any form that `discover` takes. They are read with the columns, options and label type of
-            the present ones, and must fit in memory. They may name new tasks, workers and classes. If a worker answers
+            the existing ones, and must fit in memory. They may name new tasks, workers and classes. If a worker answers
             a task again, the option ``duplicates`` of `read` applies.
         gold
             Further gold labels. They replace earlier gold labels of the same tasks.
@@ -309,8 +309,8 @@ class Result(Framed[Frame]):
         """Return the tasks that benefit most from one more answer: task, confidence, answers, gain.
 
         The least certain tasks come first; tasks with gold labels are excluded. The gain is the expected increase of
-        the probability that the label is correct, with an answer by a typical worker. Only auto estimates it, for
-        classes. Collect answers to a few per cent of the tasks, `update` the result, and repeat.
+        the probability that the label is correct, given one more answer by a typical worker. Only auto estimates it,
+        for classes. Collect answers to a few per cent of the tasks, `update` the result, and repeat.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class Result(Framed[Frame]):
         price
             Price per answer (default: 1). With ``prices``, it applies to workers without a price of their own.
         prices
-            Price per answer: a mapping from workers to prices, a table with worker and price, or its path. Only
+            Price per answer: a mapping from workers to prices, a table with columns worker and price, or its path. Only
             workers with a price are asked, unless ``price`` is given. ``anyone`` is a new worker.
         batch
             Number of answers to collect before the next update (default: all that the budget pays for).
@@ -439,7 +439,7 @@ class Result(Framed[Frame]):
     ) -> list[Path]:
         """Write the tables, the summary and the data for `allalike.load` into a folder atomically; return the paths.
 
-        Files of an earlier result that its summary lists are replaced. Other files stay.
+        Files of an earlier result that its summary lists are replaced. Other files are kept.
 
         Parameters
         ----------

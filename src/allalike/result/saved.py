@@ -133,7 +133,7 @@ class _KeptCall(Section, kw_only=True):
 class Call:
     """Call that made a result; `update` and `load` repeat it with the same or more answers.
 
-    Settings are seed, ties and min_confidence as in the summary. ``generations`` has the dates of saved results, with
+    Settings are seed, ties and min_confidence as in the summary. ``generations`` lists the dates of saved results, with
     the numbers of answers, workers, tasks and changed labels.
     """
 
@@ -172,7 +172,7 @@ def check_own_file(path: Path) -> None:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Read the summary of a saved result; raise `OSError` if missing, `ValueError` or `TypeError` if invalid."""
+    """Read the summary of a saved result; raise `OSError` if it is missing, `ValueError` or `TypeError` if invalid."""
     check_own_file(folder / SUMMARY)
     summary = parse_json((folder / SUMMARY).read_text(encoding="utf-8"))
     if not isinstance(summary, dict):
@@ -183,7 +183,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
 def check_complete(folder: Path) -> None:
     """Raise an error for an incomplete result: the process was interrupted while saving, or files are missing.
 
-    The summary is saved last. The names that it lists are compared with the files in the folder, and nowhere else.
+    The summary is saved last. The names that it lists are looked up in this folder only.
     """
     if os.path.lexists(folder / UNFINISHED):
         raise InputError(

@@ -235,7 +235,7 @@ def place_table(name: str, file_format: str) -> str:
 
 
 def result_names(file_format: str) -> list[str]:
-    """List the possible files of a result or a panel, except those of masks and for other tools."""
+    """List the possible files of a result or a panel, except mask files and files for other tools."""
     names = [place_table(name, file_format) for name in (*_MAIN, *_FURTHER, *_OF_PANELS)]
     return [*names, f"{DETAILS}/workers.{file_format}", SUMMARY]
 
@@ -354,7 +354,7 @@ def write_table(
 ) -> Path:
     """Write a table as CSV atomically and return its path.
 
-    An earlier table of a comparison or a plan is replaced, another file only with ``overwrite``, and an input never.
+    An earlier comparison or plan is replaced. Another file is replaced only with ``overwrite``, and an input never.
     ``safe_csv`` puts an apostrophe before texts that a spreadsheet would interpret as formulas.
     """
     target = Path(path)
@@ -406,7 +406,7 @@ def _file_output(
 
 
 def _read_start(path: Path) -> str:
-    """Return the start of a text file, and an empty text for anything else."""
+    """Return the start of a text file, or an empty text for anything else."""
     if not path.is_file():  # opening a pipe would block
         return ""
     try:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from allalike.methods.fit import CopyGroup, Decide
 
 
-_MIN_ANSWERS = 3  # to gold tasks, per worker
+_MIN_ANSWERS = 3  # answers to gold tasks per worker
 _MIN_WORKERS = 5
 _EQUAL = 1e-9  # relative tolerance for equal distances
-_NORMAL = 1.959964  # 95 % of a normal distribution
+_NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
 
 
 def with_quorum(run: Run, fit: Fit) -> Fit:
@@ -56,9 +56,9 @@ def find_truths(
     """Estimate the label of each task with the method's weights, and on request also without weights.
 
     With ``keep_gold``, gold labels replace the estimates. ``changed`` marks labels that differ because of the weights,
-    ``tied`` those where a tie was broken with or without weights, and ``drawn`` those where weights did not break it.
-    ``gold`` is the distance to the gold label, NaN without one. Numbers have the interval ``low`` to ``high`` if the
-    variances of workers are known. ``abstained`` marks labels below the minimum confidence; these count neither as
+    ``tied`` those for which a tie was broken with or without weights, and ``drawn`` those whose tie the weights did not
+    break. ``gold`` is the distance to the gold label, NaN without one. Numbers have the interval ``low`` to ``high`` if
+    the variances of workers are known. ``abstained`` marks labels below the minimum confidence; these count neither as
     changed nor as errors. ``conclude`` may add columns or withhold more labels.
     """
     equal = run.choose_quorum(np.ones(len(run.workers)))[0] if unweighted else run.kernels

@@ -11,7 +11,7 @@ import msgspec
 
 
 class Section(msgspec.Struct):
-    """Group of related facts; unknown facts have a default.
+    """Group of related facts; facts that are unknown have a default.
 
     >>> Unparsed.from_dict({"labels": 3, "of": 12, "example": "?", "further": 1})
     Unparsed(labels=3, of=12, example='?')
@@ -50,7 +50,7 @@ class LabelKind(Section):
 class ConfidenceSummary(Section):
     """Expected share of correct labels with its interval and source, and answers per task.
 
-    ``trust`` is the accuracy with which the crowd predicts workers' errors (0 to 1), given 20 gold labels.
+    ``trust`` is the accuracy with which the crowd predicts workers' errors (0 to 1), given at least 20 gold labels.
     """
 
     mean: float

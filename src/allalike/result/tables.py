@@ -1,4 +1,4 @@
-"""Tables of a result as columns: labels, workers, next tasks; and the text and HTML representations."""
+"""Tables of a result as columns: labels, workers and next tasks; also its text and HTML representations."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def fault_columns(fit: Fit, faults: Uncertainty) -> dict[str, Floats]:
 
 
 def find_few(run: Run, fit: Fit) -> npt.NDArray[np.bool_]:
-    """Return whether each worker has few answers to shared tasks, or few answers if these are not counted."""
+    """Return whether each worker has few answers to shared tasks, or few answers if shared tasks are unknown."""
     faults = fit.uncertainty
     return run.answer_counts < FEW if faults is None else faults.few
 
@@ -185,7 +185,7 @@ def list_truths(pieces: Iterable[Piece], encoding: Encoding, fit: Fit) -> Iterat
 
 
 def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> pa.Table:
-    """Return the table of labels to write; masks and pictures are written as files into the folder."""
+    """Return the table of labels to write; masks and images are written as files into the folder."""
     pictures = encoding.domain.pictures
     if pictures is None:
         return table_of(truth_columns(piece, encoding, fit))
@@ -203,8 +203,8 @@ def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> 
 # Representations at a prompt and in a notebook.
 
 
-_N_TRUTHS = 3  # at a prompt
-_N_ROWS = 5  # of a table in a notebook
+_N_TRUTHS = 3  # labels at a prompt
+_N_ROWS = 5  # rows of a table in a notebook
 
 
 def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:

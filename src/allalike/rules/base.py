@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decision:
-    """Per task: the label, its confidence and standard error, whether a tie was drawn, and further results."""
+    """Per task: the label, its confidence and standard error, whether it was chosen at random, and further results."""
 
     label: Array
     confidence: Floats
@@ -56,7 +56,7 @@ def unknown(n_tasks: int) -> Floats:
 
 
 def split_by_task(parts: Sequence[object], task: Array, n_tasks: int) -> npt.NDArray[np.object_]:
-    """Group parts that are sorted by task into a tuple per task.
+    """Collect the parts of each task, which are sorted by task, in a tuple.
 
     >>> split_by_task(["a", "b", "c"], np.array([0, 2, 2]), 3)
     array([('a',), (), ('b', 'c')], dtype=object)

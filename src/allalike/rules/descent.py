@@ -1,8 +1,8 @@
-"""Descent: aggregation of classes in a tree by majority, starting at the root.
+"""Descent: aggregation of classes in a tree by majority votes, starting at the root.
 
-Workers may stop at different depths. Those who stop early give no information about lower levels, but they count in
-each majority. A child is chosen if its subtree contains more than half of the weight in its parent's subtree. At the
-top, the heaviest child is always chosen.
+Workers may stop at different depths. Those who stop early give no information about lower levels, but their weight
+still counts in each majority. A child is chosen if its subtree contains more than half of the weight in its parent's
+subtree. At the top, the heaviest child is always chosen.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
 def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Descend the tree while one child contains more than half of the weight of its parent's subtree.
 
-    Confidence is the share of weight in the subtree of the estimate. The block needs its `Branches`.
+    Confidence is the share of weight in the subtree of the estimate. The block must contain its `Branches`.
 
         next = the child c with sum_i w_i [x_i at c or below] > sum_i w_i [x_i at the node or below] / 2
 
-    It works if some workers are more specific than others: the estimate is as specific as a majority supports. It fails
-    if answers scatter over the leaves of a branch: the estimate is then correct but general.
+    The rule works if some workers are more specific than others: the estimate is as specific as a majority supports. It
+    fails if answers scatter over the leaves of a branch: the estimate is then correct but general.
 
     >>> import allalike
     >>> rows = [("ada", 1, "animal/bird/owl"), ("bob", 1, "animal/bird"), ("eve", 1, "animal/cat")]
@@ -85,7 +85,7 @@ def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisi
 
 
 def _begin(block: Block, branches: Branches, score: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return the heaviest top-level group per task, and whether it was drawn."""
+    """Return the heaviest top-level group per task, and whether it was chosen at random."""
     top = np.flatnonzero(branches.depth == 0)
     task = branches.task[top]
     hashes, score = branches.hashes[top], score[top]

@@ -4,12 +4,12 @@ Drawings of the same object form a group (`allalike.rules.grouping`). With weigh
 
     share(group) = weight of its members / weight of all workers of the task, including those who saw nothing,
 
-and a group is kept if its share exceeds the quorum. A share equal to the quorum, up to a relative 1e-9, is rejected
-without drawing. The class of an object is the one with the largest weight among its members. Its position is the middle
-of its members, which the domain defines. The results per object are its share (``confidence``), the share of its class
-among the members (``class_confidence``), the weighted mean of 1 - similarity to its drawings (``spread``), and the
-number of workers (``n_workers``). The confidence of a task is the mean, over all groups, of the share that agrees with
-the decision.
+and a group is kept if its share exceeds the quorum. A group whose share equals the quorum (up to a relative error of
+1e-9) is rejected. The class of an object is the one with the largest weight among its members. Its position is the
+middle of its members, as defined by the domain. The results per object are its share (``confidence``), the share of its
+class among the members (``class_confidence``), the weighted mean of 1 - similarity to its drawings (``spread``), and
+the number of workers (``n_workers``). The confidence of a task is the mean, over all groups, of the share of weight
+that agrees with the decision.
 
 **The quorum** can be estimated from the answers. For each worker, the objects that the other workers keep at a quorum
 predict this worker's objects. The estimate is the quorum with the best F1 of these predictions, weighted by w:
@@ -51,12 +51,12 @@ class Fusing:
 
 
 def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Keep objects that exceed the quorum, each in the middle of its drawings.
+    """Keep objects that exceed the quorum, each at the middle of its drawings.
 
-    The block needs its `GroupedObjects` and its `Fusing`.
+    The block must contain its `GroupedObjects` and its `Fusing`.
 
-    It works if objects are well separated, and three or more workers answer each task. It fails if objects are so close
-    that drawings of different objects are merged. With two workers, it keeps either the intersection or the union.
+    The rule works if objects are well separated, and three or more workers answer each task. It fails if objects are so
+    close that drawings of different objects are merged. With two workers, it keeps the intersection or the union.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 0, 4, 4]]), ("bob", 1, [[0, 0, 4, 6], [8, 8, 9, 9]]), ("eve", 1, [[0, 0, 4, 8]])]
@@ -109,14 +109,14 @@ def put_together(
 
 
 def _own_weights(grouped: GroupedObjects, weight: Floats) -> Floats:
-    """Return the weight of each object within its group; if all are 0, they are equal."""
+    """Return the weight of each object within its group; if all are 0, all objects weigh the same."""
     own = weight[grouped.answer]
     weightless = sum_by(grouped.group, own, len(grouped)) <= 0
     return np.where(weightless[grouped.group], 1.0, own)
 
 
 def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return the class with the largest weight in each group, and whether it was drawn among equals."""
+    """Return the class with the largest weight in each group, and whether it was chosen at random among equals."""
     grouped = block[GroupedObjects]
     width = max(len(grouped.classes), 1)
     cells, place = np.unique(grouped.group * width + grouped.kind, return_inverse=True)
@@ -130,7 +130,7 @@ def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
 def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
     """Sum w 2 |T and own groups| and w (|T| + |A|) per worker for each of `QUORUMS`.
 
-    The block needs its `GroupedObjects`.
+    The block must contain its `GroupedObjects`.
     """
     grouped = block[GroupedObjects]
     weight = weights.take(block.worker)
@@ -161,7 +161,7 @@ def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
 def choose_quorum(hits: Floats, total: Floats) -> tuple[float, Floats]:
     """Return the best of `QUORUMS` and the F1 of each, given sums over all workers.
 
-    Ties up to a relative 1e-9 are resolved in favour of the quorum nearest to one half, then of the larger one.
+    Ties up to a relative error of 1e-9 are resolved in favour of the quorum closest to 1/2, then of the larger one.
 
     >>> choose_quorum(np.array([0.7, 0.7, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6]), np.ones(8))[0]
     0.45

@@ -14,7 +14,7 @@ Steps become small near answers, and if all answers are almost collinear. Every 
 closest to z, and an extrapolation from two steps (Aitken).
 
 The median is unique unless the answers are collinear. For collinear answers it is the weighted median along the line.
-If that is an interval, its midpoint is used, as for numbers.
+If that median is an interval, its midpoint is used, as for numbers.
 """
 
 from typing import NamedTuple
@@ -35,8 +35,8 @@ _LEAST_EXPONENT = -400  # of two; squares of smaller numbers underflow
 def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the vector with the smallest weighted sum of distances to the answers.
 
-    It works if some answers are far off. It fails to be efficient for Gaussian errors, and need not be unique on a
-    line.
+    The rule works if some answers are far off. It fails to be efficient for Gaussian errors, and need not be unique on
+    a line.
 
     >>> import allalike
     >>> rows = [("ada", 1, [0.0, 0.0]), ("bob", 1, [0.0, 0.0]), ("eve", 1, [90.0, 90.0])]

@@ -1,15 +1,15 @@
 """Groups of objects: drawings of the same object in different answers to a task.
 
 Two objects of different answers are joined by an edge if they are similar enough, regardless of their classes. The
-edges of a task are sorted by decreasing similarity (nine digits), then by equality of classes, then by the objects
-themselves. Initially every object is a group. Each edge in turn joins the groups of its ends unless an answer has
-objects in both. A worker thus supports a group only once, and the result does not depend on the order of rows, the
+edges of a task are sorted by decreasing similarity (rounded to nine digits), then by equality of classes, then by the
+objects themselves. Initially every object is a group. Each edge in turn joins the groups of its ends unless an answer
+has objects in both. A worker thus supports a group only once, and the result does not depend on the order of rows, the
 engine or blocks. It does not depend on weights either, so groups are computed once.
 
 A connected component in which no answer occurs twice is a single group. Only other components are processed edge by
 edge.
 
-It fails if different objects are closer to each other than two drawings of the same object.
+Grouping fails if different objects are closer to each other than two drawings of the same object.
 """
 
 from __future__ import annotations

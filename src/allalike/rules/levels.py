@@ -20,12 +20,12 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     """Return the weighted median level; if it is between two levels, the one with more weight.
 
     The median is between two levels if exactly half of the weight is on either side. If both levels have the same
-    weight, one of them is drawn.
+    weight, one of them is chosen at random.
 
         level = the least x with sum_i w_i [x_i <= x] >= W/2,   W = sum_i w_i
 
-    It works on every scale, including scales with unequal steps, and is robust to a few extreme answers. It fails to
-    reflect a tendency of the minority if most workers agree on a level.
+    The rule works on every scale, including scales with unequal steps, and is robust to a few extreme answers. It fails
+    to reflect the tendency of the minority if most workers agree on a level.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
@@ -53,8 +53,8 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
         level = the one nearest to sum_i w_i x_i / sum_i w_i,   x_i: the index of a level
 
-    It works if steps are equally large. It fails if answers avoid the ends of the scale, or use only them: for 1, 1, 5
-    and 5 it is a level that occurs in no answer.
+    The rule works if all steps between levels are equal. It fails if answers avoid the ends of the scale, or use only
+    the ends: for 1, 1, 5 and 5 it is a level that occurs in no answer.
 
     >>> import allalike
     >>> rows = [("ada", 1, 1), ("bob", 1, 4), ("eve", 1, 5)]
@@ -69,7 +69,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
 
 def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return the level nearest to a position per task, preferring weight in ties, and whether it was drawn."""
+    """Return each task's level nearest to a position (the heavier in a tie), and whether it was chosen at random."""
     weight, total = block.answer_weights(weights)
     lower, upper = np.ceil(place - 0.5 - TOLERANCE), np.floor(place + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
@@ -86,7 +86,7 @@ def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floa
 def _choose_heavier(
     block: Block, lower: Array, upper: Array, low_share: Floats, high_share: Floats, ties: Ties
 ) -> tuple[Array, Array]:
-    """Return the level with the larger share per task, or a random one, and whether it was drawn."""
+    """Return the level with the larger share per task, or a random one, and whether it was chosen at random."""
     label = np.where(high_share > low_share, upper, lower).astype(np.int32)
     equal = (lower != upper) & (np.abs(high_share - low_share) <= TOLERANCE * np.maximum(high_share, low_share))
     if equal.any():

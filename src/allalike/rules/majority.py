@@ -1,11 +1,11 @@
-"""Majority of parts: elements, points or pixels contained in more than half of the weight.
+"""Majority of parts: elements, points or pixels contained in answers with more than half of the weight.
 
 Each part is a separate yes-or-no vote. The result minimises the weighted sum of symmetric differences. It need not
 equal any answer, nor be connected. It is small if workers name different parts of a large set.
 
 Between two adjacent boundaries of a task's intervals, all points are covered by the same workers. A sweep over the
 boundaries adds a worker's weight at each start of their intervals and subtracts it at each end, which gives the weight
-at every point. For masks, only differing bytes are unpacked.
+at every point. For masks, only bytes that differ are unpacked.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def name_elements(block: Block, answer: Array, code: Array, elements: Sequence[o
 def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the elements named by more than half of the weight.
 
-    Elements with exactly half of the weight, up to a relative 1e-9, are excluded without drawing. Confidence is the
-    mean, over all named elements, of the share of weight that agrees with the decision. It is 1 if no element is named.
-    The block needs its `NamedElements`.
+    Elements with exactly half of the weight, up to a relative error of 1e-9, are excluded without a random draw.
+    Confidence is the mean, over all named elements, of the share of weight that agrees with the decision. It is 1 if no
+    element is named. The block must contain its `NamedElements`.
 
         truth = the elements e with sum_i w_i [e in A_i] > sum_i w_i / 2
 
-    It works if workers consider all elements. It fails if each worker names a few of many correct elements, because
-    none of them reaches half of the weight.
+    The rule works if workers consider all elements. It fails if each worker names a few of many correct elements,
+    because none of them reaches half of the weight.
 
     >>> import allalike
     >>> rows = [("ada", 1, ["cat", "dog"]), ("bob", 1, ["dog"]), ("eve", 1, ["cow"])]
@@ -104,14 +104,14 @@ def find_boundaries(block: Block, answer: Array, begin: Floats, end: Floats) -> 
 def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the points covered by more than half of the weight.
 
-    Points with exactly half of the weight, up to a relative 1e-9, are excluded without drawing. Confidence is the mean,
-    over all covered points, of the share of weight that agrees with the decision. It is 1 if no point is covered. The
-    block needs its `Boundaries`.
+    Points with exactly half of the weight, up to a relative error of 1e-9, are excluded without a random draw.
+    Confidence is the mean, over all covered points, of the share of weight that agrees with the decision. It is 1 if no
+    point is covered. The block must contain its `Boundaries`.
 
         truth = the points p with sum_i w_i [p in A_i] > sum_i w_i / 2
 
-    It works if answers overlap substantially. It fails if workers agree on the existence of an event but not on its
-    position, because no point reaches half of the weight.
+    The rule works if answers overlap substantially. It fails if workers agree on the existence of an event but not on
+    its position, because no point reaches half of the weight.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4]]), ("bob", 1, [[2, 6]]), ("eve", 1, [[2, 4]])]
@@ -152,12 +152,12 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     """Return the pixels that are on in more than half of the task's weight; exactly half is off.
 
     Confidence is the mean, over all pixels that are on in a mask with positive weight, of the share of weight that
-    agrees with the decision. It is 1 without such pixels. The block needs its `AnswerMasks`.
+    agrees with the decision. It is 1 if there are no such pixels. The block must contain its `AnswerMasks`.
 
         on = the pixels p with sum_i w_i [p in mask i] > sum_i w_i / 2
 
-    It works if masks overlap substantially. It fails for thin structures, because less than half of the masks may cover
-    any pixel: the estimate is then broken or empty.
+    The rule works if masks overlap substantially. It fails for thin structures, because each pixel may be covered by
+    fewer than half of the masks: the estimate is then broken or empty.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]

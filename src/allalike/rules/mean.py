@@ -23,8 +23,8 @@ def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
 
         z = sum_i w_i x_i / sum_i w_i
 
-    It works for Gaussian errors: with weights 1/f no other unbiased weighted sum has a smaller variance (Aitken 1935).
-    It fails if there are outliers, because a single one can move it arbitrarily far.
+    The rule works for Gaussian errors: with weights 1/f no other unbiased weighted sum has a smaller variance (Aitken
+    1935). It fails if there are outliers, because a single one can move the mean arbitrarily far.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 22.0)]
@@ -51,14 +51,14 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
 
 
 def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Return the weighted median, which has at most half of the weight on either side, or the midpoint of two.
+    """Return the weighted median, which has at most half of the weight on either side, or the midpoint of two medians.
 
     With equal weights it is the ordinary median.
 
         z with sum_i w_i [x_i < z] <= W/2 and sum_i w_i [x_i > z] <= W/2,   W = sum_i w_i
 
-    It minimises the weighted sum of |x_i - z|. It works if less than half of the weight is far off. It fails to be
-    efficient for Gaussian errors: it then needs about half as many answers again as the mean.
+    It minimises the weighted sum of |x_i - z|. The rule works if less than half of the weight is far off. It fails to
+    be efficient for Gaussian errors: it then needs about one and a half times as many answers as the mean.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 400.0)]
@@ -141,7 +141,7 @@ def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) ->
 
 
 def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-    """Return the row of numbers with the largest weight in each group, and whether it was drawn among equals.
+    """Return the row of numbers with the largest weight in each group, and whether it was chosen at random.
 
     >>> group, hashes = np.array([0, 0, 0]), np.zeros(1, np.uint64)
     >>> drawings = Drawings(np.array([[0.0, 4.0], [0.0, 5.0], [0.0, 5.0]]), np.array([0.6, 0.5, 0.5]), group, hashes)
@@ -174,7 +174,7 @@ def draw_largest(
     ties: Ties,
     order: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the index of the largest score of each group, and whether it was drawn among equals.
+    """Return the index of the largest score of each group, and whether it was chosen at random among equals.
 
     Scores are sorted by group. Ties are broken by hashes; ``order`` is the order of the first one.
     """

@@ -1,12 +1,12 @@
 """Modes of numbers: maxima of the weighted density of a task's answers.
 
 The density at y is sum_b w_b K((y - x_b) / h), with the kernel K(u) = exp(-u^2) / sqrt(2 pi) and the bandwidth h = MAD
-+ 1e-10 std of the task's answers (MAD: median absolute deviation from the median). Measured in bandwidths, the result
-does not depend on previous standardisation. If all answers are equal, the bandwidth is 0 and the mode is this answer.
++ 1e-10 std of the task's answers (MAD: median absolute deviation from the median). Answers are measured in bandwidths,
+so standardising them changes nothing. If all answers are equal, the bandwidth is 0 and the mode is this answer.
 
 Mean-shift starts at an answer and moves repeatedly to the mean of all answers, weighted by w_b K. The shift g always
 leads uphill without overshooting, but converges slowly. The slope of g is 2 v - 1, where v is the variance of the
-answers under the same weights. So the Newton step g / (1 - 2 v) is used instead, up to a fifth of a bandwidth.
+answers under the same weights. The Newton step g / (1 - 2 v) is therefore used, up to a fifth of a bandwidth.
 """
 
 from collections.abc import Iterator
@@ -136,7 +136,7 @@ class _Field(NamedTuple):
         return np.stack([np.where(near, shift / np.where(near, fall, 1.0), towards), PEAK * total])
 
     def around(self, which: Array, place: Floats) -> tuple[Floats, Floats]:
-        """Return the differences of the task's answers to each of these points, and their weights there."""
+        """Return the differences between the task's answers and each of these points, and their weights there."""
         task = which // self.points.shape[1]
         away = self.points[task]
         away -= place[:, None]
@@ -160,7 +160,7 @@ def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats
 
 
 def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return an answer per task that leads to the highest mode, and whether it was drawn among equals."""
+    """Return an answer per task that leads to the highest mode, and whether it was chosen at random among equals."""
     task = block.task
     number = _number(block, task, place)
     leads = height >= block.to_answers(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)

@@ -11,7 +11,7 @@ odds up to a constant shared by all options.
 
 Log odds of 0 and 1 are infinite, so a single such forecast would determine the result. Probabilities are therefore
 clipped to 0.01 and 0.99, or to 0.1 / k and 1 minus that for k > 10 possible options. If no answer with positive weight
-exceeds the limit, the largest probability is the limit, so that identical forecasts remain unchanged.
+exceeds the limit, the largest probability becomes the limit, so that identical forecasts remain unchanged.
 
 Forecasts are treated as unbiased. If all forecasters share information and are overconfident, so is the pool.
 """
@@ -31,7 +31,7 @@ _CLIP_SHARE = 0.1  # of the uniform probability
 def log_odds(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the probabilities with the weighted mean log odds.
 
-    It works if forecasters have different information. It fails if all share the same information and are
+    The rule works if forecasters have different information. It fails if all share the same information and are
     overconfident, because the pool is overconfident as well.
 
     >>> import allalike
@@ -57,8 +57,8 @@ def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
         z_o = median_i p_io / sum over options of the same
 
-    It works if some forecasts are outliers. It fails to correct underconfidence, and with many options the medians sum
-    to much less than 1 before scaling.
+    The rule works if some forecasts are outliers. It fails to correct underconfidence, and with many options the
+    medians sum to much less than 1 before scaling.
 
     >>> import allalike
     >>> rows = [("ada", 1, 0.5), ("bob", 1, 0.9), ("eve", 1, 0.8)]
@@ -74,7 +74,7 @@ def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
 
 def sharpened(chances: Floats, power: float) -> Floats:
-    """Multiply log odds by a number: above 1, forecasts move towards 0 and 1.
+    """Multiply log odds by a number; if it is above 1, forecasts move towards 0 and 1.
 
     >>> sharpened(np.array([[0.25, 0.75]]), 2.0)
     array([[0.1, 0.9]])

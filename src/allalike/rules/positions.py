@@ -1,10 +1,10 @@
 """Positions: majority votes on the tag of each text position, joined into spans.
 
 A position gets the tag with the largest weight if that weight exceeds the quorum. Adjacent positions with the same tag
-form a span. A new span starts if more than half of the tag's weight starts a span there. Between two adjacent
-boundaries of a task's spans all positions are equal, so segments are processed instead of characters.
+form a span. A new span starts if more than half of the tag's weight comes from workers who start a span there. Between
+two adjacent boundaries of a task's spans all positions are equal, so segments are processed instead of characters.
 
-If workers agree on an entity but not on its boundaries, the result contains the positions that a quorum covers. Nested
+If workers agree on an entity but not on its boundaries, the result contains the positions covered by a quorum. Nested
 spans are lost, because a position has only one tag.
 """
 
@@ -22,11 +22,11 @@ from allalike.rules.mean import draw_largest
 def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Assign each position the tag supported by more than the quorum.
 
-    The block needs its `GroupedObjects`, with starts and ends, and its `Fusing`.
+    The block must contain its `GroupedObjects`, with starts and ends, and its `Fusing`.
 
         tag(p) = the t with the largest c_t, if c_t > quorum,   c_t = share of the weight that covers p with t
 
-    It works if each word has one tag. It fails for nested spans, and for adjacent names without a gap.
+    The rule works if each word has one tag. It fails for nested spans, and for adjacent names without a gap.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 4, "a"]]), ("bob", 1, [[2, 6, "a"]]), ("eve", 1, [[3, 9, "a"]])]

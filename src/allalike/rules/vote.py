@@ -13,14 +13,14 @@ from allalike.rules.base import Decision, Rule, unknown
 def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the label with the largest weight.
 
-    Confidence is the share of the task's weight on that label. If weights are equal up to a relative 1e-9, `Ties` draws
-    one of the labels. The block needs its `LabelGroups`.
+    Confidence is the share of the task's weight on that label. If weights are equal up to a relative error of 1e-9,
+    `Ties` draws one of the labels. The block must contain its `LabelGroups`.
 
         label = the l with the largest sum_i w_i [x_i = l]
 
     If errors are independent, wrong classes are equally probable and weights are log odds, it is the most probable
-    class (Nitzan and Paroush 1982). It works with any number of classes. It fails if a class is so frequent that it
-    always wins; methods with a confusion matrix per worker use probabilities instead.
+    class (Nitzan and Paroush 1982). The vote works with any number of classes. It fails if a class is so frequent that
+    it always wins; methods with a confusion matrix per worker use probabilities instead.
 
     >>> import allalike
     >>> rows = [("ada", 1, "cat"), ("bob", 1, "dog"), ("eve", 1, "cat")]
@@ -35,7 +35,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
 
 def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return the label group with the largest score per task, and whether it was drawn among equals."""
+    """Return the label group with the largest score per task, and whether it was chosen at random among equals."""
     groups = block[LabelGroups]
     best = np.maximum.reduceat(score, groups.first)
     leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[groups.task])
@@ -46,7 +46,7 @@ def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int
 def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
     """Return the index of the candidate that `Ties` draws per task, and whether there were several.
 
-    Candidates are pairs of task and label, sorted by task; every task has at least one.
+    Candidates are pairs of a task and a label, sorted by task; every task has at least one candidate.
     """
     count = np.bincount(task, minlength=block.n_tasks)
     tied = count > 1
@@ -66,12 +66,12 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
 def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the answer with the smallest weighted distance to all answers; among equals, the one with more weight.
 
-    The block needs its `PairDistances` and its `AnswerHashes`.
+    The block must contain its `PairDistances` and its `AnswerHashes`.
 
         label = the x_i with the least sum_j w_j d(x_i, x_j)
 
-    It works for every label type with a distance, and always returns an actual answer. It fails if no single answer is
-    good, because correct parts of different answers are not combined.
+    The rule works for every label type with a distance, and always returns an actual answer. It fails if no single
+    answer is good, because correct parts of different answers are not combined.
 
     >>> import allalike
     >>> rows = [("ada", 1, "night"), ("bob", 1, "nights"), ("eve", 1, "knight")]
@@ -87,12 +87,12 @@ def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
 
 
 def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Return the answer of the task's worker with the largest weight.
+    """Return the answer given by the task's worker with the largest weight.
 
         label = the x_i with the largest w_i
 
-    It works if one worker is much better than all others. It fails if several workers are nearly as good, because it
-    uses only one of them.
+    The rule works if one worker is much better than all others. It fails if several workers are nearly as good, because
+    it uses only one of them.
 
     >>> import allalike
     >>> said = {"ada": ["a b c", "d e"], "bob": ["a b", "d e"], "eve": ["z", "y"]}

@@ -1,14 +1,14 @@
-"""Local web server of one page for one user, with the standard library only.
+"""Local web server for one page and one user; it uses the standard library only.
 
 It accepts connections from this computer only, and refuses
 
 - requests without the random token in the address;
-- other host names of this computer, which protects against DNS rebinding;
+- requests with other host names for this computer, as a protection against DNS rebinding;
 - requests from other origins, and methods other than GET and POST;
 - bodies that are too large, before they are read, and bodies without a length.
 
-No path is built from a request, which can only name entries of a table. Every connection answers one request within a
-time limit in a daemon thread. The number of connections is limited.
+No path is built from a request, because a request can only name entries of a table. Every connection answers one
+request within a time limit in a daemon thread. The number of connections is limited.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Server(ThreadingMixIn, TCPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handler of one request."""
+    """Handler for one request."""
 
     server: Server
     server_version, sys_version = "allalike", ""

@@ -1,7 +1,7 @@
 """Session of the served page: uploaded files, a run of the program on them, and its result.
 
 All temporary data are in one folder that only the user can open. Uploads and results are removed when another file is
-uploaded, and the folder when the program ends. Names of uploads are displayed, and never used as paths.
+uploaded, and the folder when the program ends. Names of uploads are displayed but never used as paths.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Job:
 
 
 class Session:
-    """Uploads, the current run and its result; safe for several threads.
+    """Uploads, the current run and its result; thread-safe.
 
     >>> import io, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +239,7 @@ class Session:
             raise RefusalError(HTTPStatus.CONFLICT, "A run is in progress. Wait for its end, or cancel it.")
 
     def run(self, options: Any, suggestion: Any = None) -> None:
-        """Run `allalike discover` with these options, or with the suggestion of the last error with this index."""
+        """Run `allalike discover` with these options, or with the suggestion at this index in the last error."""
         with self._lock:
             self._check_idle()
             if not self._uploads:
@@ -271,7 +271,7 @@ class Session:
                 self._error = job.read_error()
 
     def cancel(self) -> None:
-        """End the run under way, and remove what it left."""
+        """End the current run, and remove its files."""
         with self._lock:
             job, self._job = self._job, None
             if job is not None:

@@ -58,7 +58,7 @@ class Model(Options, ABC):
 
     @property
     def encoding(self) -> Encoding:
-        """The encoding of all possible labels; sampled labels are codes of it."""
+        """The encoding of all possible labels; sampled labels are codes of this encoding."""
         return self.domain.learn(Column("label", []))
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Model(Options, ABC):
 
 
 def check_within(values: Any, most: float, what: str) -> Floats:
-    """Return the values as an array, if all are between 0 and a limit.
+    """Return the values as an array, after checking that all are between 0 and a limit.
 
     >>> check_within([0.5, 1.5], 1, "An error probability")
     Traceback (most recent call last):
@@ -105,7 +105,7 @@ def check_within(values: Any, most: float, what: str) -> Floats:
 
 
 def id_column(letter: str, number: int) -> pa.Array:
-    """Return numbered ids from 1, padded to equal length so that they sort numerically.
+    """Return ids numbered from 1, padded to equal length so that they sort numerically.
 
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']

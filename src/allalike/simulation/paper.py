@@ -1,10 +1,10 @@
 """Simulated crowds of the paper (Meir et al. 2023), under their names in the paper.
 
 ``N`` crowds are normal, and ``HS`` crowds consist of hammers and spammers: each worker is a hammer with probability
-0.2. The second parameter of each normal distribution is a standard deviation. In real crowds, a worker's parameter is
-the standard deviation of errors, which reproduces the tables. The text calls it a variance; this is
+0.2. The second parameter of each normal distribution is a standard deviation. In ``real`` crowds, a worker's parameter
+is the standard deviation of errors, which reproduces the paper's tables. Its text calls it a variance, as in
 ``real SYN.N(reading='variance')``. Error probabilities of four classes and Mallows' phi are clipped, and other
-parameters truncated. The printed numbers of the real crowd fit best if standard deviations are folded at 0 instead:
+parameters truncated. The printed numbers of ``real`` are matched best if standard deviations are folded at 0 instead:
 ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
 """
 

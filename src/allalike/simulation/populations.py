@@ -46,7 +46,7 @@ class Normal(Population):
     low, high
         Bounds.
     outside
-        Treatment of values outside the bounds: ``truncate`` samples again, ``clip`` moves them to the bound, ``fold``
+        Treatment of values outside the bounds: ``truncate`` resamples them, ``clip`` moves them to the bound, ``fold``
         reflects them at the bound.
 
     >>> Normal(mean=0.6, sd=0.3, outside="clip").draw(4, seed=1).round(3)
@@ -78,7 +78,7 @@ class Normal(Population):
         return np.clip(drawn, self.low, self.high)
 
     def _truncated(self, uniform: Floats) -> Floats:
-        """Transform uniform numbers into truncated normal ones, by the inverse distribution function."""
+        """Transform uniform numbers into truncated normal ones, using the inverse distribution function."""
         from scipy import special
 
         low, high = (self.low - self.mean) / self.sd, (self.high - self.mean) / self.sd
@@ -92,12 +92,12 @@ class Normal(Population):
 
 @dataclass(frozen=True, kw_only=True)
 class HammerSpammer(Population):
-    """Good workers with a given probability, and bad workers otherwise, independently.
+    """Each worker is independently good with a given probability, and otherwise bad.
 
     Parameters
     ----------
     good, bad
-        Parameter of a good and of a bad worker.
+        Parameters of a good and of a bad worker.
     share
         Probability that a worker is good. Small crowds may contain no good worker.
 

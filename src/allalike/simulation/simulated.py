@@ -1,6 +1,6 @@
 """Sample simulated crowds, and write them to files.
 
-Labels, workers, assignments, answers and copies have separate random streams, so the workers do not depend on the
+Labels, workers, assignments, answers and copies have separate random streams, so that the workers do not depend on the
 number of tasks.
 """
 
@@ -138,7 +138,7 @@ def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tup
 
 
 def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
-    """Sample different workers for each task, at most half of all workers; duplicates are sampled again."""
+    """Sample different workers for each task, at most half of all workers; duplicates are resampled."""
     chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
     rows = np.arange(tasks)
     while len(rows):
@@ -271,12 +271,12 @@ class Simulated:
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker: worker, fault, its parameters, and the source of copiers."""
+        """One row per worker: worker, fault, the worker's parameters, and the source of copiers."""
         return _frame(self._worker_columns())
 
     @cached_property
     def faults(self) -> dict[str, float]:
-        """Fault of each worker, the mean distance to the truth, for `allalike.OA`."""
+        """Fault of each worker (mean distance to the truth), for `allalike.OA`."""
         return dict(zip(self._worker_ids.to_pylist(), self.drawn.faults.tolist(), strict=True))
 
     @cached_property
@@ -288,7 +288,7 @@ class Simulated:
         return id_column("t", len(self.drawn.truth))
 
     def columns(self) -> dict[str, Any]:
-        """Return worker, task and label of each answer, as Arrow columns or lists.
+        """Return the worker, task and label of each answer, as Arrow columns or lists.
 
         >>> simulate("mallows(items=3)", workers=2, tasks=1, seed=2).columns()["label"].to_pylist()
         ['c>a>b', 'a>b>c']
@@ -387,7 +387,7 @@ def _call(write: Callable[..., None], columns: Callable[[], dict[str, Any]], pat
 
 
 def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
-    """Return a path if its ending fits its content, and no other file has it."""
+    """Return a path if its extension fits its content and no other file has the same path."""
     if is_table and path.suffix.lower() not in TABLES:
         raise OptionError(f"{path} must end in {' or '.join(TABLES)}.")
     if not is_table and path.suffix.lower() in TABLES:

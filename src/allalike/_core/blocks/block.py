@@ -277,8 +277,8 @@ class LabelGroups:
 def group_labels(block: Block, label_hash: npt.NDArray[np.uint64], *, most: float = 1.0) -> LabelGroups:
     """Number the pairs of task and label, given the hash of each label.
 
-    With few labels, each task has a group per label, even if it does not occur. If there were more than ``most`` times
-    as many groups as answers, only the pairs that occur are numbered. A task's groups are in the order of labels.
+    With few labels, each task has a group per label, even absent ones. If there were more than ``most`` times as many
+    groups as answers, only the pairs that occur are numbered. A task's groups are in the order of labels.
 
     >>> from allalike._core.blocks.block import Block
     >>> groups = group_labels(Block.of([[0, 5], [0, 7], [2, 7]]), np.arange(10_000, dtype=np.uint64))
@@ -321,9 +321,9 @@ def number_within_tasks(block: Block) -> tuple[npt.NDArray[np.intp], npt.NDArray
 
 
 def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.intp]:
-    """Return the order of values by group, one of n, and by value within a group, like `numpy.lexsort`.
+    """Return the order of values by group (one of n) and by value within a group, like `numpy.lexsort`.
 
-    It is several times faster if most groups are about equally large.
+    It is several times faster if most groups have about the same size.
     """
     count = np.bincount(place, minlength=n)
     width = int(count.max(initial=0))
@@ -342,7 +342,7 @@ def sort_within(place: npt.NDArray[np.integer], values: npt.NDArray[np.float64],
 
 @dataclass(frozen=True)
 class AnswerWeights:
-    """The weight and the copy group of each answer of a block."""
+    """The weight and the copy group of each answer in a block."""
 
     weight: Floats
     group: npt.NDArray[np.intp]

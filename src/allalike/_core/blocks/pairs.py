@@ -51,7 +51,7 @@ class PairDistances:
 
     @classmethod
     def of(cls, block: Block, compare: Callable[[Array, Array], Floats]) -> PairDistances:
-        """Compare every pair of answers to a task once; ``compare`` gets the rows of both answers."""
+        """Compare every pair of answers to a task once; ``compare`` receives the rows of both answers."""
         left, right = list_pairs(block)
         distance = np.empty(len(left))
         large = int(block.sizes.max(initial=0)) > _LARGE_TASK
@@ -155,7 +155,7 @@ def are_alike(block: Block) -> bool:
 
 
 def pair_alike(block: Block, *, once: bool) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the pairs of tasks with equally many answers, in chunks with a row for each task."""
+    """Yield the pairs of tasks with equal numbers of answers, in chunks with a row for each task."""
     size = block.same_size
     one, other = np.nonzero(np.tri(size, k=-1).T if once else ~np.eye(size, dtype=np.bool_))
     step = max(1, _PAIRS_PER_CHUNK // len(one))
@@ -180,7 +180,7 @@ def check_pairs(block: Block) -> None:
 
 
 def count_partners(block: Block) -> dict[str, Floats]:
-    """Count, per worker, the answers by others to their tasks: an upper bound on the workers met."""
+    """Count, per worker, the answers by others to their tasks: an upper bound on the number of workers met."""
     return {"partners": block.per_worker(block.to_answers(block.sizes - 1.0))}
 
 
@@ -201,7 +201,7 @@ _SMALL_RATIO = 1e3  # with a smaller ratio of centre to number, the number keeps
 
 @dataclass(frozen=True)
 class Centred:
-    """The centre of each task, and the labels of the answers that lose digits by subtracting it.
+    """The centre of each task, and the labels of the answers that lose digits when it is subtracted.
 
     >>> from allalike._core.blocks.block import Block
     >>> block = Centred.subtract(Block.of([[1e-3, 1.0], [1e10, 2.0]]), np.array([5e9, 1.5]))
@@ -254,7 +254,7 @@ _MAX_WAITING_ENTRIES = 1 << 19  # numbers that are collected before they are add
 
 
 class MatrixSum:
-    """A sum of matrices: an array if it is small or an eighth of it is filled, else sparse.
+    """A sum of matrices: an array if it is small or at least an eighth of it is filled, else sparse.
 
     Numbers are collected, and sparse matrices are added to others of similar size, like the digits of a binary counter.
     Each number is therefore copied only as often as the sum doubles.
@@ -332,8 +332,8 @@ class MatrixSum:
 def stack_rows(parts: Sequence[Any]) -> Any:
     """Concatenate ranges of rows, dense or sparse.
 
-    The matrix is an array if it is small or an eighth of it is filled, else sparse by rows (CSR). This depends only on
-    its numbers.
+    The matrix is an array if it is small or at least an eighth of it is filled, else sparse by rows (CSR). This depends
+    only on its numbers.
     """
     sums = [part if isinstance(part, np.ndarray) else part.tocsr() for part in parts]
     filled = sum(np.count_nonzero(part if isinstance(part, np.ndarray) else part.data) for part in sums)
@@ -347,7 +347,7 @@ def stack_rows(parts: Sequence[Any]) -> Any:
 
 
 def list_entries(matrix: Any) -> tuple[Places, Places, Array]:
-    """Return row, column and value of the nonzero entries of an array, or of the entries of a sparse matrix."""
+    """Return the row, column and value of the nonzero entries of an array, or of the entries of a sparse matrix."""
     if isinstance(matrix, np.ndarray):
         row, column = np.nonzero(matrix)
         return row, column, matrix[row, column]

@@ -146,7 +146,7 @@ class Column:
         return factors
 
     def indistinct(self) -> InputError:
-        """Return the error for Python objects without a hash, such as lists.
+        """Return the error for unhashable Python objects, such as lists.
 
         >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
         The tasks cannot be compared: row 1 has ['x'], of type list. Write them as texts or numbers.
@@ -260,7 +260,7 @@ class Column:
         return len(call("unique", self.data.slice(0, sample)))
 
     def text_among_numbers(self) -> tuple[int, Any] | None:
-        """Return row and value of the first text if at least half of the distinct values are numbers, else None."""
+        """Return the row and value of the first text if at least half of the distinct values are numbers, else None."""
         values = self.factors[1].tolist()
         texts = sum(not reads_as_number(value) for value in values)
         return self.first_without_number() if 0 < texts <= len(values) / 2 else None
@@ -320,11 +320,11 @@ class Column:
         return self.part(0, rows)
 
     def part(self, start: int, stop: int) -> Column:
-        """Return the rows from ``start`` to before ``stop``."""
+        """Return the rows from ``start`` up to, but not including, ``stop``."""
         return Column(self.name, self.data[start:stop], text=self.text, na=self.na)
 
     def numbered(self, rows: npt.NDArray[np.int64]) -> Column:
-        """Return the column with row numbers, from 0, for use in errors."""
+        """Return the column with row numbers, from 0, for use in error messages."""
         other = copy(self)
         other._rows = rows
         return other
@@ -334,15 +334,15 @@ class Column:
         return self.data[index] if self.form is None else self.data[index].as_py()
 
     def row(self, index: int) -> int:
-        """Return the number of a row for the user: from 1, without a header."""
+        """Return the number of a row for the user: counted from 1, without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
     def first_unlike_number(self) -> tuple[int, Any]:
-        """Return row and value of the first value that is not written as a number."""
+        """Return the row and value of the first value that is not written as a number."""
         return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
 
     def first_without_number(self) -> tuple[int, Any]:
-        """Return row and value of the first value that cannot be read as a number."""
+        """Return the row and value of the first value that cannot be read as a number."""
         return self._first(lambda value: not reads_as_number(value))
 
     def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
@@ -377,7 +377,7 @@ class RecordColumn(Column):
         return {name: column.missing() for name, column in self.fields.items()}
 
     def split(self, key: str, part: Callable[[int, Column], _Part]) -> list[_Part]:
-        """Apply ``part`` to the number and the column without gaps of each field; return the results and the rows.
+        """Apply ``part`` to the number and the gap-free column of each field; return the results and the rows.
 
         The result is cached, because columns release their data.
         """

@@ -33,8 +33,8 @@ _SORT_KEY_BYTES = 16  # of a string that is sorted as numbers
 def factorize(column: Any, *, text: bool = False, many: bool | None = None) -> tuple[Codes, Values]:
     """Return the codes of the rows of an Arrow column, and the sorted distinct values.
 
-    With ``text``, strings become numbers if all are whole numbers in Python's notation: ``"10"`` comes after ``"9"``,
-    and ``"007"`` stays a string. ``many`` states whether there are many values; by default a sample decides.
+    With ``text``, strings become numbers if all are integers in Python's notation: ``"10"`` comes after ``"9"``, and
+    ``"007"`` stays a string. ``many`` states whether there are many values; by default a sample decides.
 
     >>> import pyarrow as pa
     >>> codes, values = factorize(pa.chunked_array([["b", "a"], ["b"]]))
@@ -110,7 +110,7 @@ def ranked(values: Values, *, text: bool) -> tuple[Codes, Values]:
 def group_by_hash(hashes: Hashes, checks: Hashes) -> tuple[Rows, Codes, Rows]:
     """Group rows by hash; return the rows in sorted order, their groups, and each group's first row.
 
-    One sort is enough, because the row number replaces the lower bits of each hash. The second hash distinguishes
+    One sort is sufficient, because the row number replaces the lower bits of each hash. The second hash distinguishes
     values that share only the upper bits.
     """
     bits = np.uint64(max(len(hashes) - 1, 1).bit_length())

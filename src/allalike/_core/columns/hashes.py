@@ -248,7 +248,7 @@ def find_unreadable(column: Any) -> int | None:
     checked = column
     if not any(map(pa.types.is_temporal, within)):
         checked = column.slice(0, 1 if any(map(pa.types.is_struct, within)) else 0)
-    elif pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # minimum and maximum are enough
+    elif pa.types.is_temporal(kind) and not pa.types.is_interval(kind):  # minimum and maximum are sufficient
         numbers = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
         checked = pa.chunked_array([pc.min_max(numbers).values()], numbers.type).cast(kind)
     if _is_readable(checked):
@@ -257,7 +257,7 @@ def find_unreadable(column: Any) -> int | None:
 
 
 def _is_readable(value: Any) -> bool:
-    """Return whether an Arrow value, or every value of a column, exists in Python."""
+    """Return whether an Arrow value, or every value of a column, can be represented in Python."""
     try:
         value.as_py() if hasattr(value, "as_py") else value.to_pylist()
     except (ValueError, OverflowError, LookupError, OSError, pa.ArrowException):

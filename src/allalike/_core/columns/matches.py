@@ -62,7 +62,7 @@ def _find_same(wanted: Values, known: Values) -> Places:
     kinds = [wanted.data.type, known.data.type]
     if kinds[0] == kinds[1]:
         return _look_up(wanted.data, known.data)
-    with suppress(pa.ArrowInvalid):  # whole numbers beyond 63 bits
+    with suppress(pa.ArrowInvalid):  # integers beyond 63 bits
         if all(pa.types.is_integer(kind) or is_text(kind) for kind in kinds):
             common = pa.int64() if all(map(pa.types.is_integer, kinds)) else pa.large_string()
             return _look_up(wanted.data.cast(common), known.data.cast(common))
@@ -93,7 +93,7 @@ def _plain_texts(values: Values) -> Any:
 
 
 def cast_like(ids: Values, known: Values, what: str) -> Values:
-    """Convert ids to the type of the known ones: among texts, whole numbers become texts.
+    """Convert ids to the type of the known ones: among texts, integers become texts.
 
     >>> import pyarrow as pa
     >>> cast_like(Values(pa.array([7, 8])), Values(pa.array(["7", "x"])), "tasks").tolist()
@@ -107,7 +107,7 @@ def cast_like(ids: Values, known: Values, what: str) -> Values:
             return ids
         whole = pa.types.is_integer(mine)
         if (is_text(theirs) and (whole or is_text(mine))) or (whole and pa.types.is_integer(theirs)):
-            with suppress(pa.ArrowInvalid):  # whole numbers that do not fit
+            with suppress(pa.ArrowInvalid):  # integers that do not fit
                 return Values(ids.data.cast(theirs))
             if pa.uint64() not in (mine, theirs):
                 return ids

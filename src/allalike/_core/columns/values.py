@@ -120,7 +120,7 @@ class Values:
         return cls(pa.concat_arrays([part.data.cast(common) for part in parts]))
 
     def widened(self) -> Values:
-        """Return whole numbers of any width as 64-bit numbers, and other values unchanged."""
+        """Return integers of any width as 64-bit integers, and other values unchanged."""
         whole = not isinstance(self.data, list) and pa.types.is_integer(self.data.type)
         return Values(self.data.cast(pa.int64())) if whole else self
 
@@ -276,7 +276,7 @@ def _first_bytes(strings: Any, *, at_end: bool = False) -> tuple[npt.NDArray[np.
 
 _ARROW_TYPES = (str, int, float, bool, bytes)
 _NOTHING = ("NAType", "NaTType")  # of pandas
-_MAX_BITS = 13_000  # of a whole number, about 4,000 digits
+_MAX_BITS = 13_000  # of an integer, about 4,000 digits
 
 
 def hold_objects(name: str, objects: list[Any]) -> Any:
@@ -306,7 +306,7 @@ def hold_objects(name: str, objects: list[Any]) -> Any:
         if bytes in kinds:
             array.cast(pa.string())  # as it will be written
         return pa.chunked_array([array])
-    except OverflowError:  # whole numbers beyond 64 bits
+    except OverflowError:  # integers beyond 64 bits
         row = next((row for row, value in enumerate(objects) if value and value.bit_length() > _MAX_BITS), None)
         if row is not None:  # Python does not print longer numbers
             raise InputError(f"The {name} in row {row + 1} has more than 4,000 digits. Write it as text.") from None

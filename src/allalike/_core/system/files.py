@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _signals_handled(names: Iterable[str], handle: Callable[[int], None]) -> Iterator[None]:
-    """Handle the signals that exist on this system with a function; ignored ones stay ignored."""
+    """Handle the signals that exist on this system with a function; ignored signals stay ignored."""
     main = threading.current_thread() is threading.main_thread()  # others get no signals
     numbers = [getattr(signal, name) for name in names if main and hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
@@ -58,7 +58,7 @@ def _signals_handled(names: Iterable[str], handle: Callable[[int], None]) -> Ite
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Defer SIGINT and SIGTERM until the end; ignored ones stay ignored."""
+    """Defer SIGINT and SIGTERM until the end; ignored signals stay ignored."""
     came: list[int] = []
     try:
         with _signals_handled(("SIGINT", "SIGTERM"), came.append):
@@ -70,7 +70,7 @@ def signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def ending_asked() -> Iterator[threading.Event]:
-    """Yield an event that is set by SIGINT, SIGTERM and SIGHUP; ignored ones stay ignored.
+    """Yield an event that is set by SIGINT, SIGTERM and SIGHUP; ignored signals stay ignored.
 
     >>> with ending_asked() as asked:
     ...     signal.raise_signal(signal.SIGTERM)
@@ -106,7 +106,7 @@ def output_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path, *, failure: str = "") -> Iterator[Path]:
-    """Yield a temporary path, whose file replaces ``path`` at the end."""
+    """Yield a temporary path; its file replaces ``path`` at the end."""
     with output_errors(failure or f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".allalike-{uuid.uuid4().hex}{path.suffix}")
@@ -152,7 +152,7 @@ _MAX_ENTRY_BYTES = 1 << 12  # on average
 
 
 class Archive(zipfile.ZipFile):
-    """A zip file that refuses a list of members that is too long, before parsing it."""
+    """A zip file that refuses an overlong list of members before parsing it."""
 
     def __init__(self, path: str | Path, most: int = MAX_MEMBERS) -> None:
         file = _MemberList(path)
@@ -171,7 +171,7 @@ class Archive(zipfile.ZipFile):
 
 
 class _MemberList(io.FileIO):
-    """A zip file that limits the first read, of the list of members."""
+    """The file of an archive; it limits the first read, which is that of the list of members."""
 
     is_read = False
     most = MAX_MEMBERS
@@ -307,7 +307,7 @@ class Output:
                 raise NotADirectoryError(0, f"{self.folder / outer} is a file")
 
     def _check_inputs(self, names: list[str], replaced: list[str]) -> None:
-        """Raise an error if an input would be replaced, or a folder that is an input written to, even via a link."""
+        """Raise an error if an input would be replaced, or an input folder written to, even via a link."""
         inputs = {_identity(path): path for path in self.inputs} if names or replaced else {}
         inputs.pop(None, None)
         for name in replaced:
@@ -349,7 +349,7 @@ class Output:
         return _list_content(place) <= set(replaced)
 
     def _replace_one_by_one(self, stage: Path, new: list[str], old: list[str]) -> None:
-        """Remove the old files without a successor, and move the new files to their places, the index last."""
+        """Remove the old files that have no successor, and move the new files to their places, the index last."""
         place = self._place
         marks = {name: _mark(stage / name) for name in new}
         (stage / UNFINISHED).write_text(json.dumps(marks), encoding="utf-8")
@@ -378,7 +378,7 @@ def _list_unfinished(place: Path) -> list[str]:
 
 
 def _mark(path: Path) -> list[int]:
-    """Return inode and modification time of a file, which other processes cannot predict."""
+    """Return the inode and modification time of a file; other processes cannot predict them."""
     try:
         status = path.lstat()
     except OSError:
@@ -396,7 +396,7 @@ def flush_files(folder: Path) -> None:
 
 @contextmanager
 def _locked(*folders: Path) -> Iterator[None]:
-    """Lock these folders against other processes; without locks on this system, continue."""
+    """Lock these folders against other processes; if the system has no locks, continue."""
     with ExitStack() as stack:
         for folder in folders if sys.platform != "win32" else ():
             with suppress(OSError):  # for a new folder, or a disk without locks
@@ -475,7 +475,7 @@ def _rights(folder: Path) -> tuple[int, int, int]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of a file, which are equal for all paths to it."""
+    """Return the device and inode of a file; they are the same for all paths to it."""
     try:
         status = path.stat()
     except (OSError, ValueError):

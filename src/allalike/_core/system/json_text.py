@@ -1,4 +1,4 @@
-"""JSON parsing. All errors are a `ValueError`, including too deeply nested values."""
+"""JSON parsing. Every error is a `ValueError`, even for values that are nested too deeply."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class _Packer(pickle.Pickler):
 
 
 class Processes:
-    """A pool of loky's processes, started at first use; a pool of one is this process.
+    """A pool of loky processes, which start at first use; a pool of size one is this process.
 
     >>> with Processes(2) as processes:
     ...     list(processes.map(divmod, [(7, 2), (9, 3)]))

@@ -53,7 +53,7 @@ def progress_callback(watcher: Callable[[str, int, int], None]) -> Iterator[None
     Parameters
     ----------
     watcher
-        Function that is called with the stage, its completed and its total amount of work (both 0 if unknown).
+        Function that is called with the stage, and its completed and total amounts of work (both 0 if unknown).
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("ada", 2, "x"), ("bob", 2, "y")]

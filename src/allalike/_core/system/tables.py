@@ -16,7 +16,7 @@ FORMATS = ("csv", "parquet")
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write tables with the same columns to one file, in the format of its ending."""
+    """Write tables with the same columns to one file, in the format that its extension specifies."""
     with ExitStack() as stack:
         writer: Any = None
         for table in tables:

@@ -1,10 +1,10 @@
-"""Boxes: rectangles around objects in a picture, with optional classes.
+"""Boxes: rectangles around objects in an image, with optional classes.
 
     s(a, b) = area of both / area of either (IoU);   1 for identical boxes without area, else 0
 
-The estimated position of an object is the weighted mean or median of its drawings, separately for each side. It does
-not depend on the units of an axis, as long as all answers to a picture use the same units. The distance of two answers
-is
+The estimated position of an object is the weighted mean or median of its drawings, separately for each side. This
+position does not depend on the units of an axis, as long as all answers for an image use the same units. The distance
+between two answers is
 
     f1:       d(A, B) = 1 - 2 M / (|A| + |B|)
     jaccard:  d(A, B) = (|A| + |B| - 2 M) / (|A| + |B| - M)
@@ -12,8 +12,8 @@ is
 
 where M is the largest sum of s over one-to-one matches of boxes of the same class (`allalike.distances.matching`).
 
-It works for objects that are well separated. It fails for heavily overlapping objects, such as people in a crowd,
-because boxes of two objects are merged. It also fails for tiny objects whose boxes do not overlap (use
+Boxes work for objects that are well separated. They fail for heavily overlapping objects, such as people in a crowd,
+because boxes of two objects are merged. They also fail for tiny objects whose boxes do not overlap (use
 `allalike.Points`).
 """
 
@@ -98,10 +98,10 @@ class Boxes(Objects):
     """Lists of boxes, compared by optimal one-to-one matching of overlapping boxes.
 
     A label is a list, or a list as JSON text. A box is ``[x1, y1, x2, y2]`` with an optional class after the numbers,
-    two corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of a tool. Keys of sides are ``bbox`` (COCO),
-    ``x1 y1 x2 y2``, ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``. Keys of the class are
-    ``class``, ``label``, ``category``, ``category_id`` or ``rectanglelabels``. ``[]`` means no boxes. Estimates are
-    objects with ``x1 y1 x2 y2``, their class and their support.
+    two corners ``[[x1, y1], [x2, y2]]``, or an object with the keys of an annotation tool. Keys for sides are ``bbox``
+    (COCO), ``x1 y1 x2 y2``, ``xmin ymin xmax ymax``, ``left top right bottom`` or ``x y width height``. Keys for the
+    class are ``class``, ``label``, ``category``, ``category_id`` or ``rectanglelabels``. ``[]`` means no boxes.
+    Estimates are objects with ``x1 y1 x2 y2``, their class and their support.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Lists of objects: boxes in a picture, spans of a text, points on a map.
+"""Lists of objects: boxes in an image, spans of a text, points on a map.
 
 An answer is a list of objects with positions and optional classes. The empty list ``[]`` is an answer as well: the
-worker looked and found nothing. Objects of two answers are matched by their similarity s in [0, 1]. For the distance,
-matches are one-to-one within a class (`allalike.distances.matching`). For the estimate, objects are grouped across
-classes (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are computed once per block.
+worker looked and found nothing. The objects in two answers are matched by their similarity s in [0, 1]. For the
+distance, matches are one-to-one within a class (`allalike.distances.matching`). For the estimate, objects are grouped
+across classes (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are computed once per block.
 
-The estimate keeps groups supported by more than the quorum of the weight. It has a table with one row per object. The
+The estimate keeps groups supported by more than the quorum of the weight, and has a table with one row per object. The
 worker table contains miss rates and false alarm rates.
 """
 
@@ -98,7 +98,7 @@ def read_number(value: Any) -> float:
 
 
 def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
-    """Return the class of an object by the first key present, or None; several classes violate the rule.
+    """Return the class of an object under the first key present, or None; raise ValueError for several classes.
 
     >>> class_of({"x": 1, "label": ["cat"]}, ("class", "label"), "a box must have one class")
     'cat'
@@ -131,7 +131,7 @@ class Objects(Marks, Pairwise):
 
     - ``_read_object`` parses one object: its numbers, and its class or None. ``_read_answer`` converts other forms of
       answers to a list of objects.
-    - ``_columns`` names the numbers. ``_width`` is their default count without objects, and ``_number`` is their type.
+    - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
     - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
     - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
       ``_edges`` uses it to find all similar pairs.
@@ -175,10 +175,10 @@ class Objects(Marks, Pairwise):
 
     @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        """Return the position of each group of objects, and whether it was drawn among equals."""
+        """Return the position of each group of objects, and whether it was chosen at random among equals."""
 
     def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        """Return whether each object degenerates to zero extent; such objects match only equal ones."""
+        """Return whether each object has zero extent; such objects match only equal ones."""
         return np.zeros(len(geometry), np.bool_)
 
     def _read_answer(self, value: Any) -> list[Any]:
@@ -187,12 +187,12 @@ class Objects(Marks, Pairwise):
 
     @property
     def _cut(self) -> float:
-        """The minimum similarity of objects in a distance."""
+        """The minimum similarity of matched objects in a distance."""
         return self.overlap
 
     @property
     def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        """The distance of two answers given the matches and their numbers of objects."""
+        """The distance between two answers, given the matches and their numbers of objects."""
         return matching.DISTANCES[str(self.distance)]
 
     @property
@@ -278,7 +278,7 @@ class Objects(Marks, Pairwise):
         return Edges(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _edges(self, members: Members) -> Edges:
-        """Return all similar pairs of objects from different answers to a task; the first is of the earlier answer."""
+        """Return all similar pairs of objects from different answers to a task, the earlier answer's object first."""
         ends = np.sort(np.stack(self._find_near(members)), axis=0)
         left, right = ends[:, members.answer[ends[0]] != members.answer[ends[1]]]
         edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
@@ -298,7 +298,7 @@ class Objects(Marks, Pairwise):
         return same & (edges.similarity >= self._cut)
 
     def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
-        """Compute the distance of answers left[k] and right[k], given the pair index k of each edge.
+        """Compute the distance between answers left[k] and right[k], given the pair index k of each edge.
 
         Members are sorted by answer, and the first end of an edge belongs to the earlier answer.
         """
@@ -492,7 +492,7 @@ class ObjectKernels(PairwiseKernels):
         return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
 
     def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum per worker the support of kept groups in their tasks and of those they missed; count their objects."""
+        """For each worker, sum the support of kept groups in their tasks and of those they missed; count objects."""
         grouped = block[GroupedObjects]
         weight, total = block.answer_weights(weights)
         share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]

@@ -1,16 +1,16 @@
-"""Points: clicks on objects in a picture, body landmarks, moments of events.
+"""Points: clicks on objects in an image, body landmarks, moments of events.
 
     s(a, b) = max(0, 1 - |a - b| / radius)
 
-The radius is the largest distance of two clicks on the same object, in the units of the data. It depends on the
-objects, so it must be given. If it is missing, the error suggests a value from the answers, because workers do not
-click on the same object twice.
+The radius is the largest distance between two clicks on the same object, in the units of the data. It depends on the
+objects, so it must be given. If it is missing, the error message suggests a value, estimated under the assumption that
+no worker clicks on the same object twice.
 
 If points have names, such as body landmarks, each name occurs at most once per answer. Points with the same name belong
 to the same object, regardless of their positions. A point absent from one answer is unmatched.
 
-It works for cells, animals in aerial images, landmarks and moments. It fails if objects are closer to each other than
-the radius, because their points are merged, and if the radius is smaller than the precision of clicks.
+Points work for cells, animals in aerial images, landmarks and moments. They fail if objects are closer to each other
+than the radius, because their points are merged, and if the radius is smaller than the typical error of a click.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
 
 
 def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
-    """Parse a row ``x, y, v, x, y, v, ...`` as named points without absent ones.
+    """Parse a row ``x, y, v, x, y, v, ...`` as named points, omitting absent ones.
 
     >>> read_keypoints([1, 2, 2, 0, 0], ["nose", "chin"])
     Traceback (most recent call last):
@@ -118,17 +118,16 @@ class Points(Objects):
     ``[x, y, "cell"]``, or an object with ``x``, ``y`` (and ``z``) and ``class``, ``label``, ``keypointlabels`` or
     ``tool``. On one axis a point is a number: ``[3.2, 7.9]`` are two moments. With ``names``, a COCO row
     ``x, y, v, x, y, v, ...`` is accepted as well. ``[]`` means no points. Estimates are objects with their coordinates,
-    their class and their support; ``count`` is their number.
+    their class and their support; ``count`` is the number of points.
 
     Parameters
     ----------
     radius
-        Largest distance of two points on the same object, in the units of the data.
+        Largest distance between two points on the same object, in the units of the data.
     names
         Names of the points, if each occurs at most once in an answer.
     form
-        ``soft``, which reduces the similarity with the distance, or ``hard``, which counts all points within the radius
-        equally.
+        ``soft``: similarity decreases with the distance. ``hard``: all points within the radius count equally.
     overlap
         Minimum similarity of points of the same object; 0 accepts all points within the radius.
     quorum

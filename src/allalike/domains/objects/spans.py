@@ -9,8 +9,8 @@ distance of sets of (position, tag) pairs, which ignores boundaries between adja
 The estimated position of a group of spans is the (start, end) pair with the largest weight. It is not an average, which
 could split a word.
 
-It works for named entities, in characters or tokens. It fails if workers disagree about span boundaries, such as a
-clause or its noun: under ``exact``, their answers are as distant as missing spans. ``overlap`` is less strict.
+Spans work for named entities, in characters or tokens. They fail if workers disagree about boundaries, such as a whole
+clause or only its noun: under ``exact``, a span with other boundaries counts as missing. ``overlap`` is less strict.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Spans(Objects):
     Parameters
     ----------
     overlap
-        Minimum intersection over union of spans of the same object; the distance ``overlap`` counts all overlaps.
+        Minimum intersection over union of spans of the same object; the distance ``overlap`` counts any overlap.
     quorum
         Share of the weight that a span must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
     most
@@ -177,7 +177,7 @@ class Spans(Objects):
         return split_tags(value) if isinstance(value, str) else super()._read_answer(value)
 
     def learn(self, labels: Column) -> ObjectEncoding:
-        """Learn the tags; positions must all be of characters or all of tokens."""
+        """Learn the tags; positions must all refer to characters or all to tokens."""
         codes, given = labels.parsed(self._listed)
         units = [each and ("tags of tokens" if are_tags(each) else "spans of characters") for each in given]
         self._check_forms(labels, codes, units)

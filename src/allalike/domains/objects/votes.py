@@ -1,9 +1,9 @@
 """Votes on objects: conversion of object lists to class labels, for methods that need classes.
 
 Lists of objects are not classes, but each group of objects of a task (`allalike.rules.grouping`) is a question: which
-class is this object? Every worker of the task votes for the class of their own object in the group, or for *nothing*
-without such an object. A method for classes weights workers by these votes and classifies each group; together, the
-results are the estimated label. A task without objects is one unanimous vote.
+class is this object? Every worker of the task votes for the class of their own object in the group, or for *nothing* if
+they have no such object. A method for classes weights workers by these votes and classifies each group; together, the
+results form the estimated label. A task without objects counts as one unanimous vote.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ numbers are shares of the task's weight. Shares within 1e-9 of each other are eq
 
 Answers with ties or gaps have no positions. P(a, b) is then the share of weight that prefers a to b, plus half of the
 weight that does not order the two. The margin P(a, b) - P(b, a) therefore depends only on workers who compare a with b,
-and is 0 without them.
+and is 0 if there are none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORTH_REPORTING = 100  # items; with fewer, the search finishes quickly
 
 
 class Ranked(NamedTuple):
-    """An order per task, whether it contains random choices, and for scores which items tie with their predecessor."""
+    """An order per task, whether it contains random choices, and which items tie with their predecessor."""
 
     order: npt.NDArray[np.intp]
     drawn: npt.NDArray[np.bool_]
@@ -73,11 +73,11 @@ class Ballots:
         return len(self.part.tasks)
 
     def weight_of(self, values: Array) -> Floats:
-        """Sum one number per answer, times its share, per task and item (row of values)."""
+        """For each task and item (row of values), sum one number per answer times its share."""
         return np.stack([self.part.block.per_task(self.share * each) for each in values], axis=1)
 
     def weight_at(self, values: Array) -> Floats:
-        """Sum the shares of answers per task and per value from 0 to q-1."""
+        """For each task and each value from 0 to q-1, sum the shares of the answers."""
         place = self.n_items * self.part.block.task + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
 
@@ -141,7 +141,7 @@ class Ballots:
 
 
 def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:
-    """Convert a function that orders the items of each task to a rule; its block needs `Parts`."""
+    """Convert a function that orders the items of each task into a rule; its block needs `Parts`."""
 
     @wraps(find)
     def rule(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

@@ -40,7 +40,7 @@ def list_numbers(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def renumber(codes: Codes, place: Array) -> Codes:
-    """Return codes with other item numbers, given the new number of each item."""
+    """Renumber the items in codes, given the new number of each item."""
     numbers, sizes = list_numbers(codes)
     table = np.append(place, [REST, NEXT, TIED])  # marks are negative, so they index from the end
     flat = table[numbers].astype(_CODE).tobytes()
@@ -82,7 +82,7 @@ class Rankings(NamedTuple):
 
     @property
     def strict(self) -> npt.NDArray[np.int64]:
-        """The number of items of each label with a single ranking without ties, otherwise 0."""
+        """The number of items in each label that is a single ranking without ties, otherwise 0."""
         n_items, steps = self.n_items, np.zeros(self.n_labels, np.int64)
         np.maximum.at(steps, self.label, self.level + 1)
         return np.where(steps == n_items, n_items, 0)

@@ -6,9 +6,9 @@
 A ranking is a vote on every pair of items, so a worker's distance to the others needs no pairs of answers
 (`allalike.domains.rankings.parts`). Fifteen voting rules aggregate rankings.
 
-It works for complete rankings, top-k lists, ties and pairwise comparisons. It fails for matters of taste, which have no
-true order. Distances are unknown between workers who compared no common pair. With many items and few comparisons per
-item, many orders fit equally well.
+Rankings work for complete orders, top-k lists, ties and pairwise comparisons. They fail for matters of taste, which
+have no true order. The distance between workers who compared no common pair is unknown. With many items and few
+comparisons per item, many orders fit equally well.
 """
 
 from __future__ import annotations
@@ -99,18 +99,18 @@ class Ranking(Domain):
     Parameters
     ----------
     rule
-        Aggregation rule: ``borda``, ``plurality``, ``veto``, ``copeland``, ``kemeny``, ``slater``,
-        ``modal``, ``minimax``, ``best worker``, ``maximin``, ``schulze``, ``ranked pairs``, ``bucklin``, ``stv`` or
-        ``bradley terry``. Kemeny and Slater are exact up to 16 items, and minimax supports at most 8. Plurality, veto,
-        minimax, bucklin and stv count positions, and need complete rankings without ties.
+        Aggregation rule: ``borda``, ``plurality``, ``veto``, ``copeland``, ``kemeny``, ``slater``, ``modal``,
+        ``minimax``, ``best worker``, ``maximin``, ``schulze``, ``ranked pairs``, ``bucklin``, ``stv`` or
+        ``bradley terry``. Kemeny and Slater are exact for up to 16 items, and minimax supports at most 8. Plurality,
+        veto, minimax, bucklin and stv count positions, and need complete rankings without ties.
     distance
-        ``kendall`` (the share of discordant pairs among those that both compared; a tie is halfway) or ``footrule``
+        ``kendall`` (the share of discordant pairs among those that both compared; a tie counts half) or ``footrule``
         (the displacement of items; only without ties and gaps).
     gaps
-        Position of unranked items: ``unknown``, or ``last``, tied after all others, as in top-k lists.
+        Position of unranked items: ``unknown``, or ``last`` (tied after all others, as in top-k lists).
     ties
-        Treatment of items with equal scores: their order is drawn (``draw``), or the estimate ties them (``keep``).
-        Rules without scores always draw.
+        Treatment of items with equal scores: their order is random (``draw``), or they are tied in the estimate
+        (``keep``). Rules without scores always draw.
     separator
         Separator between items in text if not ``>``, such as ``";"``; the best item comes first.
 
@@ -280,7 +280,7 @@ class RankingEncoding(Encoding, Things):
         return block.keeping(Parts(tuple(parts), self.item_hash, self.domain.ties == "keep"), AnswerHashes(hashes))
 
     def _check_truths(self, block: Block, item_task: Array, items: Array, complete: Array) -> None:
-        """Raise an error if gold labels rank other items than their task; with gaps, two common items suffice."""
+        """Raise an error if gold labels and tasks differ in their items; with gaps, two common items suffice."""
         first = np.searchsorted(item_task, np.arange(block.n_tasks + 1))
         for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
             truth = unpack(np.array([code], object)).item.tolist()
@@ -363,7 +363,7 @@ class RankingKernels(Kernels):
 
 
 def _measure(left: Codes, right: Codes, distance: str) -> Floats:
-    """Compare rankings row by row: orders of equal items by positions, others only by Kendall's distance."""
+    """Compare rankings row by row: orders of the same items by positions, others only by Kendall's distance."""
     result = np.full(len(left), np.nan)
     loose = np.ones(len(left), np.bool_)
     one, other = unpack(left), unpack(right)
@@ -382,7 +382,7 @@ def _measure(left: Codes, right: Codes, distance: str) -> Floats:
 
 
 def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
-    """Compute the distance of each answer to its task's label."""
+    """Compute the distance between each answer and its task's label."""
     result = np.empty(len(block.label))
     for part in block[Parts].parts:
         label = truth[part.tasks]
@@ -395,7 +395,7 @@ def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
 
 
 def _round(sums: Any) -> Any:
-    """Round sums of fractions, so that a complete task counts exactly 1."""
+    """Round sums of fractions, so that a complete task counts as exactly 1."""
     if isinstance(sums, np.ndarray):
         return sums.round(_DIGITS)
     sums = sums.tocsr()  # merges repeated entries

@@ -101,7 +101,7 @@ def _split_text(text: str) -> list[list[str]]:
 
 
 def _read_item(item: Any) -> Any:
-    """Validate an item; whole numbers are converted to int."""
+    """Validate an item; integral numbers are converted to int."""
     if type(item) is int or (type(item) is str and item):
         return item
     if isinstance(item, np.generic):
@@ -116,7 +116,7 @@ def _read_item(item: Any) -> Any:
 
 
 def sort_items(items: Iterable[Any]) -> list[Any]:
-    """Sort numbers by size and names alphabetically; names that are whole numbers count as numbers."""
+    """Sort numbers by size and names alphabetically; names that are integers count as numbers."""
     items = list(items)
     if all(isinstance(item, str) and _WHOLE.fullmatch(item) for item in items):
         return sorted(items, key=int)

@@ -1,8 +1,8 @@
 """Voting rules: score-based rules, the modal ranking, STV, ranked pairs and Bradley-Terry.
 
 Shares of weight are written w(...), and P(a, b) is the share that prefers item a to item b. With weights, each rule is
-its textbook version with w_i voters instead of one. Scores that are equal up to rounding are ordered at random. STV
-eliminates items and ranked pairs locks majorities; both break a tie when it occurs, by random priorities of its items.
+its textbook version with w_i voters for each answer. Items with equal scores, up to rounding, are ordered at random.
+STV eliminates items and ranked pairs locks majorities; both break ties when they occur, by random priorities.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def borda(votes: Ballots) -> Ranked:
 
         score(a) = sum_b P(a, b)
 
-    It works with few answers and with ties and gaps, because every pair counts, and often agrees with Kemeny at no
-    cost. It fails to rank a majority favourite first if a minority ranks it last. Adding similar items raises the items
-    above them.
+    The rule works with few answers and with ties and gaps, because every pair counts, and often agrees with Kemeny's
+    order at little cost. It fails to rank a majority favourite first if a minority ranks it last. Adding similar items
+    raises the items above them.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c>d"), ("bob", 1, "a>b>c>d"), ("eve", 1, "b>c>d>a")]
@@ -54,12 +54,12 @@ def borda(votes: Ballots) -> Ranked:
 def plurality(votes: Ballots) -> Ranked:
     """Sort the items by the weight that ranks them first.
 
-    Items that nobody ranks first are equal, and their order is drawn.
+    Items that nobody ranks first are ordered at random.
 
         score(a) = w(a is first)
 
-    It works if only the best item matters. It fails to use the rest of each ranking, and similar items split the first
-    positions between them.
+    The rule works if only the best item matters. It fails to use the rest of each ranking, and similar items split the
+    first positions between them.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>a")]
@@ -73,11 +73,11 @@ def plurality(votes: Ballots) -> Ranked:
 def veto(votes: Ballots) -> Ranked:
     """Sort the items by the weight that ranks them last, in increasing order.
 
-    Items that nobody ranks last are equal, and their order is drawn.
+    Items that nobody ranks last are ordered at random.
 
         score(a) = -w(a is last)
 
-    It works if only the worst item matters. It fails to order the other items, which are drawn.
+    The rule works if only the worst item matters. It fails to order the other items, whose order is random.
 
     >>> import allalike
     >>> rows = [("ada", 1, "b>a"), ("bob", 1, "a>b"), ("eve", 1, "a>b")]
@@ -89,12 +89,12 @@ def veto(votes: Ballots) -> Ranked:
 
 @voting_rule
 def copeland(votes: Ballots) -> Ranked:
-    """Sort the items by the number of others that they beat by majority; a draw counts half (Copeland 1951).
+    """Sort the items by the number of others that they beat by majority; a tie counts half (Copeland 1951).
 
         score(a) = number of b with P(a, b) > 1/2, and half of those with P(a, b) = 1/2
 
-    It works if majorities have no cycles: an item that beats all others is first. It fails to distinguish items with
-    equal numbers of wins, because margins are ignored. With few items, such ties are frequent.
+    The rule works if majorities have no cycles: an item that beats all others is first. It fails to distinguish items
+    with equal numbers of wins, because margins are ignored. With few items, such ties are frequent.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -110,8 +110,8 @@ def maximin(votes: Ballots) -> Ranked:
 
         score(a) = min over b of P(a, b)
 
-    It works if the best item should not clearly lose any comparison. It fails below the top, because only the strongest
-    opponent of each item matters.
+    The rule works if the best item should not clearly lose any comparison. It fails below the top, because only the
+    strongest opponent of each item matters.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "a>c>b")]
@@ -131,8 +131,8 @@ def schulze(votes: Ballots) -> Ranked:
 
         strength(a, b) = max over chains a > ... > b of the smallest majority in the chain
 
-    It works if majorities have cycles, and agrees with them if they have none. It fails to be easily explained, and
-    with few answers many strengths are equal.
+    The rule works if majorities have cycles, and agrees with them if they have none. It fails if the rule must be easy
+    to explain, and with few answers, because many strengths are equal.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -155,8 +155,8 @@ def bucklin(votes: Ballots) -> Ranked:
 
         score(a) = least r with w(a is among the first r) > 1/2
 
-    It works if most workers agree on a few items at the top. It fails to distinguish good items from average ones if
-    favourites differ, because all thresholds are then late.
+    The rule works if most workers agree on a few items at the top. It fails to distinguish good items from average ones
+    if favourites differ, because all scores are then large.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>a>c"), ("eve", 1, "c>b>a")]
@@ -172,12 +172,12 @@ def bucklin(votes: Ballots) -> Ranked:
 def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the answer with the largest total weight (Caragiannis, Procaccia and Shah 2014).
 
-    It needs many answers: with few answers, all rankings differ.
+    The rule needs many answers, because few answers may all differ.
 
         label = the ranking r with the largest sum_i w_i [x_i = r]
 
-    It works with hundreds of answers on a few items each, for any noise that leaves the true ranking most frequent. It
-    fails with few answers.
+    The rule works with hundreds of answers on a few items each, if the true ranking is the most frequent one. It fails
+    with few answers.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "c>b>a"), ("eve", 1, "c>b>a")]
@@ -194,14 +194,14 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
 
 @voting_rule
 def stv(votes: Ballots) -> Ranked:
-    """Repeatedly eliminate the item with the least weight of first positions; the last one remaining is the best.
+    """Repeatedly eliminate the item with the smallest weight of first positions; the last one remaining is the best.
 
-    Among items with equally small weight, one is drawn (single transferable vote; Hare 1859).
+    Among items with equally small weight, one is chosen at random (single transferable vote; Hare 1859).
 
         next eliminated = the a with the least w(a is first among the remaining items)
 
-    It works if workers know their first choices well, and one item is to be chosen. It fails to be monotone: more first
-    positions may harm an item.
+    The rule works if workers know their first choices well, and one item is to be chosen. It fails to be monotone: more
+    first positions may harm an item.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>c>b"), ("eve", 1, "b>c>a"), ("joe", 1, "c>b>a"), ("kim", 1, "c>b>a")]
@@ -234,8 +234,8 @@ def ranked_pairs(votes: Ballots) -> Ranked:
 
         locked = the majorities a > b in decreasing order, unless a chain b > ... > a was locked before
 
-    It works if majorities have cycles: the weakest majority of a cycle is dropped. It fails for hundreds of items,
-    because it is slow.
+    The rule works if majorities have cycles: the weakest majority of a cycle is dropped. It fails for hundreds of
+    items, because it is slow.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "a>b>c"), ("eve", 1, "b>c>a")]
@@ -263,7 +263,7 @@ def ranked_pairs(votes: Ballots) -> Ranked:
 
 
 def _sort_majorities(votes: Ballots) -> tuple[Array, ...]:
-    """Return winner, loser, whether they are equal, and the size level for each pair of items: a row per pair.
+    """Return winner, loser, whether they are equal, and the size level, with one row per pair of items.
 
     Pairs are sorted by decreasing size; random priorities of winner and loser break ties.
     """
@@ -299,10 +299,10 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     maximise the concave function sum over a, b of n_ab log P(a beats b). Newton's method runs until no score changes by
     more than 1e-9. Both items of each compared pair get a prior of 0.1 wins, so that strengths are finite. Scores of
     items connected by comparisons have mean 0. Standard errors follow from the information matrix, and ignore
-    correlations of workers' errors.
+    correlations between workers' errors.
 
-    It works for comparisons of many items with few answers per pair. It fails if preferences have cycles, and for items
-    not connected by comparisons, even indirectly: their scores have no common zero.
+    The rule works for comparisons of many items with few answers per pair. It fails if preferences have cycles, and for
+    items that comparisons do not connect, even indirectly: their scores have no common zero.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b"), ("bob", 1, "a>b"), ("eve", 1, "b>c"), ("joe", 1, "b>a")]
@@ -329,7 +329,7 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
 
 def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]:
-    """Return the scores of items and their standard errors, per table of win counts of a (row) over b (column).
+    """Return the scores of items and their standard errors, for each table of win counts of a (row) over b (column).
 
     The pseudo-inverse of the information matrix is the covariance; items without comparisons have no standard error.
 

@@ -4,7 +4,7 @@ Fields are written as names with label types:
 
     name:text, year:real, tags:set(separator=';'), colour
 
-The label types of other fields are detected.
+The label types of fields without one are detected.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def split_labels(
 
 
 def place_bare(labels: Column, known: Mapping[str, Sequence[Any]]) -> Column:
-    """Convert labels without a field to records: in each field whose vocabulary contains them, or else in the first.
+    """Convert labels without field names to records: fill each field whose vocabulary contains them, or else the first.
 
     If labels fill one field only, the extra values are not compared.
 

@@ -1,19 +1,20 @@
 """Records: labels with several fields of different label types.
 
-Forms, product descriptions and data extracted from a page contain answers to several questions. As separate tasks, they
-contain little information about a worker, because each question has few answers. A record pools them:
+Forms, product descriptions and data extracted from a page contain answers to several questions. As separate tasks,
+these questions reveal little about a worker, because each has few answers. A record pools them:
 
     d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
 
-    The distance is unknown if no field is filled in both. Sums over peers pool fields like tasks
+    The distance is unknown if no field is filled in both. Sums over peers pool fields in the same way as tasks
     (`allalike.domains.records.kernels`). The distances of different fields must be comparable. Most are between 0 and 1
-    and enter unscaled, because dividing by their mean would inflate fields with high agreement. Numbers enter as min(1,
-    |x - y| / m), with m the mean difference of two answers to a task. Each field is estimated by its own rule.
+    and enter unscaled, because dividing by their mean would inflate fields with high agreement. Numbers enter the
+    distance as min(1, |x - y| / m), where m is the mean difference between two answers to a task. Each field is
+    estimated by its own rule.
 
-It works if records have many fields, and workers are similarly accurate in all of them. It fails if a worker is good in
-one field and bad in another, because each worker has a single weight. Use ``weights="field"`` for a weight per field,
-estimated only from the answers to that field; this loses information if accuracies are similar. Numbers that are either
-right or wrong, such as times, years and ids, should be ``categorical``.
+Records work if they have many fields, and workers are similarly accurate in all of them. They fail if a worker is good
+at one field and bad at another, because each worker has a single weight. Use ``weights="field"`` for a weight per
+field, estimated only from the answers to that field; this loses information if accuracies are similar. Numbers that are
+either right or wrong, such as times, years and ids, should be ``categorical``.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _TAKEN = (  # columns of every truth table
 class Record(Domain):
     """Records with fields of different label types, compared by the mean distance of their fields.
 
-    A label is a mapping from field to value, or a JSON object as text. Fields that are absent, null or empty are
+    A label is a mapping from field to value, or a JSON object as text. Fields that are absent, null or empty count as
     missing. In a table, fields may be columns. Estimates are mappings, and JSON in files. The truth table also has a
     column for each field and its confidence.
 
@@ -390,7 +391,7 @@ class RecordEncoding(Encoding):
                 yield number, rows, each, codes_of(cells, number)[rows]
 
     def find_units(self, add: Add) -> Self:
-        """Compute the mean difference of two answers to a task for each numeric field."""
+        """Compute the mean difference between two answers to a task for each numeric field."""
         if not any(self.units):
             return self
         sums = add(self.kernels.length_sums)

@@ -1,4 +1,4 @@
-"""The disk engine: answers in a work folder, some of them in memory at a time."""
+"""The disk engine: answers in a work folder, only some of which are in memory at a time."""
 
 from allalike.engines.disk.engine import Disk
 

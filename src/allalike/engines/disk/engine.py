@@ -4,7 +4,7 @@ Rows are streamed to partition files by a hash of their task. Each partition bec
 A round reads all shards, with one process per core. The order of addition does not depend on the number of processes.
 Memory contains the workers and a few shards at a time.
 
-It works for all data that fit on the disk, within its memory limit. If the disk is full, or the workers and their ids
+Within its memory limit, it works for all data that fit on the disk. If the disk is full, or the workers and their ids
 do not fit in memory, it fails with a message and leaves no files.
 """
 
@@ -92,7 +92,7 @@ class MemoryBudget:
 
     @property
     def free(self) -> int:
-        """The remaining bytes, or a minimum."""
+        """The remaining bytes, but at least a minimum."""
         return max(_LITTLE_BYTES, self.most - used_memory())
 
     @property
@@ -131,7 +131,7 @@ class Workspace:
         weakref.finalize(self, _remove, os.getpid(), self.path)
 
     def __reduce__(self) -> Any:
-        """Raise an error, because the files are removed with the original object."""
+        """Refuse to pickle the object, because its files are removed together with the original."""
         raise UnsupportedError("A result on disk cannot be pickled or copied. Save it with result.save.")
 
     def inner(self) -> Workspace:
@@ -181,7 +181,7 @@ def write_pack(path: Path, thing: Any) -> int:
 
 
 def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
-    """Read an object at this position of a file."""
+    """Read the object at this position in a file."""
     with path.open("rb") as file:
         file.seek(begin)
         data = bytearray(size if size >= 0 else os.fstat(file.fileno()).st_size)
@@ -190,7 +190,7 @@ def read_pack(path: Path, begin: int = 0, size: int = -1) -> Any:
 
 
 def link_file(path: Path, target: Path) -> None:
-    """Link a file to a second place, or copy it where it cannot be linked."""
+    """Link a file to a second path, or copy it if it cannot be linked."""
     try:
         os.link(path, target)
     except OSError:
@@ -215,12 +215,12 @@ class Disk(Options, Engine):
     ----------
     memory
         Memory limit of all processes together, such as ``"2GB"``; by default half of the free memory. Memory that this
-        process used before is not counted, except for Python and its libraries.
+        process already uses is not counted, except for Python and its libraries.
     processes
-        Number of processes; by default as many as cores and memory allow, or one for few answers.
+        Number of processes; by default as many as cores and memory allow, or one if there are few answers.
     work_dir
         Parent of the temporary work folder; by default the system's temporary folder. It needs about as much space as
-        the answers as CSV.
+        the answers need as CSV.
     partitions
         Number of parts of the answers, up to 1024; by default as many as the memory limit requires.
 
@@ -306,7 +306,7 @@ class DiskRun(Run):
 
     @property
     def free_memory(self) -> int:
-        """The bytes that may be allocated: the rest of the limit, or a minimum."""
+        """The bytes that may be allocated: the rest of the limit, but at least a minimum."""
         return min(super().free_memory, self.budget.free)
 
     @property
@@ -330,7 +330,7 @@ class DiskRun(Run):
         return sums.arrays
 
     def pairs(self, kernel: Kernel, rows: range | None = None) -> dict[str, Any]:
-        """Add up matrices in this process, because every other process would need its own matrix."""
+        """Add up matrices in this process, because each further process would need its own matrix."""
         return PairSums(len(self.workers), rows).add(_each_block(self.shards.stored), kernel).result()
 
     def find(self, kernel: Kernel, *params: Floats) -> DiskTable:
@@ -371,14 +371,14 @@ class Ranges:
 
 @dataclass(frozen=True)
 class DiskTable(TaskTable):
-    """The results of a kernel per task, in files; ``wide`` means whole-number tasks of different widths."""
+    """The results of a kernel per task, in files; ``wide`` means integer task ids of different widths."""
 
     space: Workspace
     parts: list[Ranges]
     wide: bool = False
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array, for each shard."""
+        """Return the sum and count of an array, for each shard."""
         return [part.totals[name] for part in self.parts]
 
     def pieces(self) -> Iterator[Piece]:

@@ -5,8 +5,8 @@ if an executor is lost. A round broadcasts the parameters of the workers, and ea
 many partitions, each range of workers is then added up on an executor, so that the driver receives every sum once. Sums
 are added in a fixed order, so that two runs return the same numbers.
 
-It works for data that are stored on a cluster. On one machine, the other engines are many times as fast. It fails if
-the executors lack allalike or the driver has too little memory for the sums of all workers.
+It is suited to data that are stored on a cluster. On a single machine, the other engines are many times faster. It
+fails if the executors lack allalike or the driver has too little memory for the sums of all workers.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Spark(Options, Engine):
         The Spark session to use; by default the active one, or a new one.
     spark_master
         Address of the master: ``local[*]`` is this machine with all its cores, ``spark://host:7077`` a cluster. The
-        default is set by spark-submit or in Spark's settings, or else ``local[*]``.
+        default is the master set by spark-submit or in Spark's settings, or else ``local[*]``.
     partitions
         Number of parts of the answers; by default one for few answers, or else at least one per core.
 
@@ -157,7 +157,7 @@ class _ShardsOwner:
 
 @dataclass(frozen=True, eq=False)
 class SparkRun(Run):
-    """A run over shards on the executors; ``cuts`` are used to sort tasks, unless they are sorted already.
+    """A run over shards on the executors; ``cuts`` are used to sort tasks, unless they are already sorted.
 
     ``origin`` keeps the source from which shards may be recomputed; ``owner`` is shared by all runs over the same
     shards.
@@ -175,7 +175,7 @@ class SparkRun(Run):
 
     @property
     def pair_memory(self) -> int:
-        """The bytes available for sums of pairs; the driver receives those of several partitions together."""
+        """The bytes available for sums of pairs; the driver receives the sums of several partitions at once."""
         return min(self.free_memory, _PAIR_BYTES // min(self.shards.getNumPartitions(), _MAX_DRIVER_PARTITIONS))
 
     def counted(self, gold: Gold | None) -> SparkRun:
@@ -258,7 +258,7 @@ class SparkTable(TaskTable):
             self._totals = list(on_executors.unwrap(self._found.mapPartitions(on_executors.get_totals).collect()))
 
     def sums(self, name: str) -> list[tuple[float, int]]:
-        """Return sum and count of an array, for each shard."""
+        """Return the sum and count of an array, for each shard."""
         return [totals[name] for totals in self._totals]
 
     def pieces(self) -> Iterator[Piece]:
@@ -297,7 +297,7 @@ class SparkTable(TaskTable):
 def _send_answers(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
     """Send answers to the executors, in order.
 
-    Spark would send a list with every task of every round; after a shuffle, its parts are on the executors.
+    Spark would send a list with every Spark task of every round; after a shuffle, its parts stay on the executors.
     """
     wanted = partitions or count_partitions(context, answers.n_answers, len(answers.workers))
     per_partition = -(-answers.n_answers // (wanted * _MAX_SHARD_ANSWERS))
@@ -348,7 +348,7 @@ def _only_row(parts: list[Floats]) -> Floats:
 
 
 def _ranges(n_partitions: int, n_workers: int, worker_bytes: int) -> int:
-    """Return the number of ranges of workers that executors add up, or 1 if the driver adds up."""
+    """Return the number of ranges of workers that executors add up, or 1 if the driver adds up everything."""
     size = n_partitions * n_workers * worker_bytes
     if n_partitions <= _MAX_DRIVER_PARTITIONS or size <= _MAX_DRIVER_BYTES:
         return 1
@@ -368,8 +368,8 @@ def _persist(owner: object, rdd: RDD[Any], *sent: Broadcast[Any]) -> None:
 def _releases() -> SimpleQueue[tuple[Callable[[], object], ...]]:
     """Return the queue of a thread that releases memory on the executors.
 
-    A finalizer can run during a call to Java, and on the same connection each would get the other's answer. A thread
-    has its own connection.
+    A finalizer can run during another call to Java; on the same connection, each call would get the reply to the other.
+    A thread has its own connection.
     """
     queue: SimpleQueue[tuple[Callable[[], object], ...]] = SimpleQueue()
 

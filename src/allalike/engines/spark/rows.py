@@ -1,9 +1,9 @@
 """Rows of answers on the executors of Spark, sent to the partitions of their tasks.
 
-The rows that one Spark task reads are an **input**. They are divided into chunks, one per partition, by the hashes of
-their tasks. A digest summarises them: the workers, the distinct labels if there are few, and the counts of excluded
-rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows are numbered within
-their input, and globally when the number of rows of each input is known. Errors name these numbers.
+The rows that one Spark task reads are called an **input**. They are divided into chunks, one per partition, by the
+hashes of their tasks. A digest summarises them: it contains the workers, the distinct labels if there are few, and the
+counts of excluded rows. Digests are sent to an extra partition and joined there, so that everything is read once. Rows
+are numbered within their input, and globally when the number of rows of each input is known. Errors name these numbers.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _split(batch: pa.RecordBatch, plan: Plan) -> Batch:
 
 
 def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[int, bytes]]:
-    """Yield the chunks of an input, and last its digest or an error."""
+    """Yield the chunks of an input, and finally its digest or an error."""
     router = _Router(number, plan)
     result: Any = router.digest
     try:
@@ -123,7 +123,7 @@ def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[
 
 
 class _Router:
-    """A router of one input's rows to partitions, which summarises them in a digest."""
+    """A router that sends the rows of one input to partitions, and summarises them in a digest."""
 
     def __init__(self, number: int, plan: Plan) -> None:
         self._plan, self.digest = plan, Digest(number)
@@ -131,7 +131,7 @@ class _Router:
         self._many_labels = False
 
     def route(self, batch: Batch) -> Iterator[tuple[int, bytes]]:
-        """Yield a chunk for each partition that gets rows."""
+        """Yield a chunk for each partition that receives rows."""
         columns, rows = self._clean(batch)
         self.digest.n_kept += len(rows)
         if not len(rows):
@@ -219,7 +219,7 @@ class _Router:
 
 
 def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None, bool]:
-    """Return the first of distinct strings that is not a number, or None, and whether all are whole numbers.
+    """Return the first of distinct strings that is not a number, or None, and whether all strings are integers.
 
     >>> import pyarrow as pa
     >>> inspect_strings(Values(pa.array(["x", "1", "y"])), np.array([9, 7, 8]))
@@ -231,7 +231,7 @@ def inspect_strings(values: Values, first_rows: Rows) -> tuple[FirstText | None,
 
 
 def _find_text(label: Column, rows: Rows) -> FirstText | None:
-    """Return row and value of the first label that is not a number, or None."""
+    """Return the row and value of the first label that is not a number, or None."""
     label = copy(label)
     if label.looks_numeric():
         return None
@@ -324,7 +324,7 @@ def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tu
 
 
 def _join_texts(digests: list[Digest], before: dict[int, int]) -> tuple[FirstText | None, bool]:
-    """Return the first of many labels that is not a number, or None, and whether all are whole numbers."""
+    """Return the first of many labels that is not a number, or None, and whether all labels are integers."""
     texts, whole = [], True
     for digest in digests:
         first_text, own = digest.first_text, digest.whole_numbers["label"]

@@ -99,7 +99,7 @@ def find_java() -> str:
 
 @contextmanager
 def clear_errors(context: SparkContext | None = None) -> Iterator[None]:
-    """Convert Spark's failures to one sentence; with a context, a stopped session is recognised."""
+    """Convert Spark's failures to one-sentence errors; given a context, recognise a stopped session."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
     from pyspark.logger import PySparkLogger
@@ -139,8 +139,8 @@ def _is_stopped(context: SparkContext) -> bool:
 def _interruptible() -> Iterator[None]:
     """Cancel Spark's jobs on an interrupt or exit, even if it causes another error.
 
-    After an interrupt Py4J can continue. After an exit it would wait for the answer to the current call. Therefore an
-    exit by SIGTERM is raised as an interrupt.
+    After an interrupt, Py4J can continue. After an exit, it would wait for the reply to the current call. An exit by
+    SIGTERM is therefore raised as an interrupt.
     """
     exits: list[SystemExit] = []
     before, outside = signal.getsignal(signal.SIGTERM), sys.exc_info()[1]
@@ -177,7 +177,7 @@ def _interrupt_behind(error: BaseException, outside: BaseException | None) -> Ba
 
 
 def _cancel_jobs() -> None:
-    """Cancel all jobs, from another thread, because the connection of this one waits for an answer."""
+    """Cancel all jobs, from another thread, because the connection of this thread is waiting for a reply."""
     from pyspark import SparkContext
 
     def cancel() -> None:
@@ -278,7 +278,7 @@ def _start(master: str | None) -> SparkContext:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Defer a signal until a JVM has started, which would otherwise keep running; do not defer a second one."""
+    """Defer a signal while a JVM starts, because the JVM would keep running; do not defer a second signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -303,7 +303,7 @@ def _uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def _same_interrupt() -> Iterator[None]:
-    """Keep the handler of Ctrl-C: PySpark's would cancel jobs on a connection that waits for another answer."""
+    """Keep the handler of Ctrl-C: PySpark's would cancel jobs on a connection that waits for another reply."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -313,7 +313,7 @@ def _same_interrupt() -> Iterator[None]:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Return False for calls that Ctrl-C ended, which Py4J logs with a traceback."""
+    """Return False for log records of Py4J about calls that Ctrl-C interrupted."""
     return not any(text in str(record.msg) for text in _REPEATED_LOGS)
 
 
@@ -337,7 +337,7 @@ def _settings(master: str) -> dict[str, str]:
 
 
 def _check_master(master: str) -> None:
-    """Raise an error for an unreachable cluster, for which Spark would wait a minute, or an unknown one."""
+    """Raise an error for an unknown cluster, or an unreachable one, for which Spark would wait a minute."""
     if master == "yarn" and not any(map(os.environ.get, _HADOOP_VARIABLES)):
         raise EngineError(f"The address of YARN is not known. Set {' or '.join(_HADOOP_VARIABLES)}.")
     addresses = re.findall(r"([\w.-]+):(\d+)", master) if master.startswith("spark://") else []

@@ -172,7 +172,7 @@ class ShuffledRows:
         return label.head(SAMPLE_ROWS), tasks[:SAMPLE_ROWS]
 
     def _show_labels(self, number: int) -> tuple[Column, Codes]:
-        """Fetch the first labels, and the first that is not a number, with the numbers of their tasks."""
+        """Fetch the first labels, and the first label that is not a number, with the numbers of their tasks."""
         parts = self._fetch_first_rows(number, number)
         rows = np.concatenate([part["row"] for part in parts])
         order = np.argsort(rows)[:number]

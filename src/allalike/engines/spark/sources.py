@@ -151,7 +151,7 @@ def _open_uris(source: Scan, session: SparkSession, paths: list[str]) -> SparkSo
 
 
 def _read_text(session: SparkSession, paths: list[str], delimiter: str) -> DataFrame:
-    """Read CSV text like Python's csv module; Spark refuses rows of another length and different headers."""
+    """Read CSV text as Python's csv module does; Spark refuses rows of another length and different headers."""
     first = session.read.text(paths).inputFiles()[0]
     line = session.read.text(_escape(unquote(first)), lineSep="\n").head()
     header = "" if line is None else line[0]

@@ -2,15 +2,15 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** for sparse data: fewer than two answers per task, three workers, or most answers by workers who
-   give one label only. It is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
-   probabilities. It has one skill and one distribution of guesses per worker. So it needs few answers and cannot swap
-   classes.
-2. The **majority vote** with fewer than three workers, or if an F test does not distinguish them (p >= .01).
+1. **Knows or guesses** for sparse data: only three workers, fewer than two answers per task, or most answers by workers
+   who give one label only. This is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
+   probabilities. It has only one skill and one distribution of guesses per worker, so it needs few answers and cannot
+   swap classes.
+2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).
 3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
-   (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and else the majority vote.
+   (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and the majority vote otherwise.
 
-Beyond 200,000 answers the model is chosen on a sample of the tasks. A few more rounds then run on all tasks.
+With more than 200,000 answers, the model is chosen on a sample of the tasks. A few more rounds then run on all tasks.
 
 Let p be the probability of a label under the model, and s its share of the votes. The **confidence** of the label is
 
@@ -19,7 +19,7 @@ Let p be the probability of a label under the model, and s its share of the vote
 because shared errors make p too large. With confusion matrices, s = p for a task with a single answer. Gold labels
 calibrate confidences (`gold_calibration`). Error rates of workers come from a separate model (`uncertainty`).
 
-It fails if most workers share a mistake. Fifteen tasks are too few to separate accurate workers from lucky ones.
+The method fails if most workers share a mistake. Fifteen tasks cannot separate accurate workers from lucky ones.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ChosenModel:
 
 
 def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold: bool) -> Fit:
-    """Fit the workers of a run whose labels are classes, after the screening for copies."""
+    """Fit the workers of a run whose labels are classes, after screening for copies."""
     groups, k = screening.groups, run.encoding.n_labels
     whole = collapse(run, groups)
     disparity = Peers(whole).unweighted.mean  # after collapsing, so that copies change nothing
@@ -156,7 +156,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
 
 
 def _with_history(error_rate: Floats, run: Run) -> Floats:
-    """Return error rates over current and earlier answers."""
+    """Return error rates based on current and earlier answers."""
     if run.history is None:
         return error_rate
     answers, earlier = run.answer_counts, run.history.answers
@@ -264,7 +264,7 @@ def _know_half(run: MemoryRun) -> Floats:
 def estimate(
     block: Block, params: tuple[Floats, ...], *, model: str, k: int, known: Learned | None
 ) -> tuple[Floats, Floats]:
-    """Return the scores by which the class of each task is decided, and the probabilities of the classes."""
+    """Return the scores that decide the class of each task, and the probabilities of the classes."""
     share = vote_shares(block, params[0] if model == VOTE else np.ones(block.n_workers), k=k)
     if model == VOTE:
         belief = share

@@ -7,27 +7,27 @@ Dawid and Skene (1979) give each worker a confusion matrix and each task a class
 
 The matrices C follow from the expected counts N in four steps, each a prior for the next:
 
-- the crowd's confusion matrix X[l, c] is that of all answers, with 10 k prior answers of equal accuracy;
-- the accuracy a_w is shrunk towards the crowd's by s0 answers. Its logit minus the crowd's is added to the diagonal of
-  X, which gives the worker's prior matrix M_w;
-- the worker's answers are added to st M_w; st maximises the likelihood of all answers (Dirichlet-multinomial);
+- the crowd's confusion matrix X[l, c] comes from all answers, plus 10 k prior answers per class with the mean accuracy;
+- each worker's accuracy a_w is shrunk towards the crowd's by s0 prior answers. Its logit minus the crowd's logit is
+  added to the diagonal of X, which gives the worker's prior matrix M_w;
+- the worker's answers are added to st M_w, where st maximises the Dirichlet-multinomial likelihood of all answers;
 - a level shifts the diagonals of all workers by the same number of logits, shift[c, g].
 
-Rounds start from shares of weighted votes, split into G levels by disagreement: r_t in [0, 1] is the rank of
-1 - sum of squared vote shares, and the share of level g is proportional to exp(-(G r_t - g - 1/2)^2).
+EM starts from shares of weighted votes, which are split into G levels by disagreement: r_t in [0, 1] is the rank of one
+minus the sum of squared vote shares, and the share of level g is proportional to exp(-(G r_t - g - 1/2)^2).
 
-**Starts.** For each answer, v are the weighted votes of the other workers on the task. The answer hits if its label
-wins among them (shared between ties). c is the probability that a label drawn from the worker's own label
-frequencies hits. The clarity of the other workers' majority is
+**Starts.** For each answer, v are the weighted votes of the other workers on the task. The answer is a hit if its label
+wins among them (a share of a hit if labels tie). c is the probability that a label drawn from the worker's own label
+frequencies is a hit. The clarity of the other workers' majority is
 
     o = max(0, (max v / sum v - 1/k) / (1 - 1/k))^2.
 
-The informed skill of a worker is the share of possible agreement beyond chance that they reach,
+The informed skill of a worker is the achieved share of the possible agreement beyond chance,
 
     skill = sum o (hit - c) / sum o (1 - c),
 
 shrunk towards the crowd's. A worker who always gives the same label, or whose answers do not depend on the task, has
-skill 0 however often they agree (Cohen 1960). In three rounds, skills become the next weights: the consensus.
+skill 0, however often they agree (Cohen 1960). In three rounds, skills become the next weights: the consensus.
 
 An F test compares the variance of agreement between workers with the variance within workers. F also determines the
 strength of the shrinkage of skills: (answers of a typical worker) / (F - 1).
@@ -78,8 +78,8 @@ _EPS = 1e-12
 LEVELS = 3
 _ROUNDS = 3
 _MARGIN = 3.0  # nats by which the solution of a core must be more likely than the consensus
-_LOW = 1e-3  # least distance of an accuracy from 0 and 1
-_LEAST = 1e-6  # least probability of a label
+_LOW = 1e-3  # minimum distance of an accuracy from 0 and 1
+_LEAST = 1e-6  # minimum probability of a label
 _CROWD_PRIOR = 10.0  # prior answers, times k, in each column of the crowd's confusion matrix
 _LEVEL_PRIOR = 50.0  # prior answers for the accuracy of a class and level
 _MATRIX_PRIOR = 50.0  # prior answers of a worker per class and level
@@ -134,7 +134,7 @@ class VoteAgreement:
 
 
 def find_starts(crowd: ClassCrowd, only: str = "") -> tuple[VoteAgreement, dict[str, Floats]]:
-    """Return the agreement with the consensus, and the weights of each start, or of ``only`` one.
+    """Return the agreement with the consensus, and the weights of each start, or of one start (``only``).
 
     The F test comes from the first round, in which all workers have equal weights.
     """
@@ -171,7 +171,7 @@ def _find_core(crowd: ClassCrowd, weight: Floats, strength: float, share: float)
 
 
 def measure_agreement(crowd: ClassCrowd, weight: Floats, strength: float | None = None) -> VoteAgreement:
-    """Measure the informed skill of the workers, and the strength of its shrinkage unless given."""
+    """Measure the informed skill of the workers and, unless given, the strength of its shrinkage."""
     run, past = crowd.run, crowd.run.history
     kernel = partial(agreement_sums, k=crowd.k, moments=strength is None)
     sums = run.sum(kernel, weight, crowd.frequencies)
@@ -233,8 +233,8 @@ def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int,
 def _compare_workers(sums: dict[str, Floats]) -> tuple[float, float, float]:
     """Return F of the workers' agreement, the number of answers of a typical worker, and the p-value.
 
-    Agreement is measured relative to the task's mean. Two answers to a task have equal agreement, so for pairs it is
-    relative to the crowd's mean.
+    Agreement is measured relative to the task's mean. The only two answers to a task always have equal agreement, so
+    theirs is measured relative to the crowd's mean.
     """
     answers, pairs = sums["answers"], sums["pairs"]
     total, n = answers.sum(), int((answers > 0).sum())
@@ -254,7 +254,7 @@ def _compare_workers(sums: dict[str, Floats]) -> tuple[float, float, float]:
 def _exceed_f(between: int, within: float, ratio: float) -> float:
     """Return the p-value of an F ratio with these degrees of freedom: exact near .01, else by Paulson (1942).
 
-    The decision at .01 is that of the exact value. scipy is slow to import, and most crowds are far from .01.
+    Decisions at .01 are the same as with the exact value. scipy is slow to import, and most crowds are far from .01.
     """
     a, b, root = 2 / (9 * between), 2 / (9 * within), ratio ** (1 / 3)
     p_value = 0.5 * math.erfc(((1 - b) * root - (1 - a)) / math.sqrt(2 * (b * root**2 + a)))
@@ -356,7 +356,7 @@ def estimate_rows(
 
 
 def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
-    """Return the prior matrix of each worker: the crowd's, its diagonal shifted by the worker's accuracy in logits."""
+    """Return each worker's prior matrix: the crowd's, with its diagonal shifted by the worker's accuracy in logits."""
     k = len(crowd)
     each = np.arange(k)
     crowd = crowd + _CROWD_PRIOR * k * np.where(np.eye(k) > 0, mean, (1 - mean) / (k - 1))
@@ -370,7 +370,7 @@ def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
 
 
 def _find_strength(given: Floats, expected: Floats, place: int) -> int:
-    """Return the index of the most likely strength, by hill climbing: the likelihood has one peak."""
+    """Return the index of the most likely strength, found by hill climbing because the likelihood has one peak."""
     known: dict[int, float] = {}
 
     def likelihood(at: int) -> float:
@@ -400,7 +400,7 @@ def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
 
 
 def _log_gamma(x: Floats) -> Floats:
-    """Return the logarithm of the gamma function: Stirling's series eight steps above x (scipy is slow to import)."""
+    """Return the logarithm of the gamma function by Stirling's series at x + 8 (scipy is slow to import)."""
     outer = x * (x + 7)  # x (x + 1) ... (x + 7), from the outside to the inside
     steps = np.log(outer * (outer + 6) * (outer + 10) * (outer + 12))
     above = x + 8
@@ -410,7 +410,7 @@ def _log_gamma(x: Floats) -> Floats:
 
 
 def _estimate_shifts(answered: Floats, mean: float) -> Floats:
-    """Return, per class and level, the logit of the accuracy minus that of the class."""
+    """Return, per class and level, the logit of the accuracy minus that of the class over all levels."""
     k = len(answered)
     each = np.arange(k)
     right, asked = answered[each, each], answered.sum(axis=0)
@@ -437,7 +437,7 @@ def _complete_rows(by_level: Floats, own: Floats, shift: Floats) -> Floats:
 
 
 def _estimate_shares(asked: Floats) -> Floats:
-    """Return the log share of each state, from expected tasks per class and level."""
+    """Return the log share of each state, from the expected numbers of tasks per class and level."""
     tasks = asked.sum()
     by_class = (asked.sum(axis=1) + 1) / (tasks + len(asked))
     by_level = (asked.sum(axis=0) + 1) / (tasks + LEVELS)
@@ -460,7 +460,7 @@ def _sigmoid(logit: Any) -> Any:
 
 @adds_in_place
 def begin(block: Block, weight: Floats, *, k: int, into: Mapping[str, Floats] = _EMPTY) -> dict[str, Floats]:
-    """Count answers by shares of weighted votes, split into the precomputed levels."""
+    """Count answers in proportion to shares of weighted votes, split into the precomputed levels."""
     shares = vote_shares(block, weight, k=k)
     states = (shares[:, :, None] * block[TaskLevels].share[:, None]).reshape(block.n_tasks, -1)
     return count_ballots(block, states, k=k, into=into)

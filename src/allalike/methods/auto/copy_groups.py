@@ -3,8 +3,8 @@
 This module compares classes and levels; `copies.likeness` compares all other labels. Accurate workers agree because
 they are right, so agreement is not evidence of copying.
 
-**Exact copies** have at least twenty common tasks, differ on at most one in 500, and use more than one label. Their
-agreement must have a probability below 1e-6 over all pairs, given the agreement with the closest other worker.
+**Exact copies** have at least twenty common tasks, differ on at most one in 500, and use more than one label. The
+probability of their agreement must be below 1e-6 over all pairs, given the agreement with the closest other worker.
 
 **Near copies.** Let d_ij be the share of common tasks on which i and j disagree, and u_i the median of d_ij over j.
 Workers are similar if
@@ -12,24 +12,24 @@ Workers are similar if
     d_ij <= min(u_i, u_j) / 2,    and P[disagreements <= observed | probability min(u_i, u_j)] < 0.01 / pairs.
 
 Similar pairs are joined, the closest first, if half of the pairs between their groups are similar. Joint errors then
-show whether a group copies.
+show whether the members of a group copy.
 
-A task is **clear** for a group if two members answered it and the most frequent label of all other workers leads by a
-margin that is improbable by chance: lead >= 2 and lead >= 4/3 sqrt(votes). On clear tasks, C_l members give a label l
-that differs from this label, and h members answered. Then
+A task is **clear** for a group if at least two members answered it and the most frequent label of all other workers
+leads by a margin that is improbable by chance: lead >= 2 and lead >= 4/3 sqrt(votes). On a clear task, h members
+answered, and C_l of them gave a label l that differs from this label. Then
 
     departs = sum_t sum_l C_l / h,        joint = sum_t sum_l C_l (C_l - 1) / (h (h - 1))
 
-count departures of a member, and joint errors: departures of two members with the same label (Dong and others 2009).
-Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks, and five; and if, in addition,
+count the departures of a member, and joint errors: departures of two members with the same label (Dong and others
+2009). Workers are copies if joint is at least 0.8 departs, 2 % of the clear tasks and five, and if, in addition,
 
-- they are identical: members agree on 97 % of the tasks that two of them answered; or
+- they are identical: members agree on at least 97 % of the tasks that two of them answered; or
 - counting the group once predicts all other workers clearly better. An answer scores 1 if its label wins among the
-  remaining answers. y_t is the score with the group counted once minus the score with each member counted, summed
-  over the answers to task t: sum y >= 2.576 sqrt(sum y^2).
+  remaining answers. y_t is the score with the group counted once minus the score with each member counted, summed over
+  the answers to task t. Prediction is clearly better if sum y >= 2.576 sqrt(sum y^2).
 
-A group counts once: it is **collapsed** into one worker, with the label of most members, before any estimation. So the
-number of copies does not change the result.
+A group counts once: it is **collapsed** into one worker, with the label of most members, before any estimation. The
+number of copies therefore does not change the result.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _EXACT_COMMON, _EXACT_DIFFER, _EXACT_CHANCE = 20, 0.002, 1e-6
 _MOST_ONE_LABEL, _MAX_LABELS = 0.9, 50  # share of one label among the answers of exact copies, with up to 50 labels
 _CLEAR_LEAD, _CLEAR_SQUARE = 2.0, 16 / 9  # in votes, and its square as a multiple of all votes
 _JOINT = 0.8  # share of the departures
-_OFTEN, _FEWEST = 0.02, 5.0  # joint errors: share of the clear tasks, and least number
+_OFTEN, _FEWEST = 0.02, 5.0  # joint errors: minimum share of the clear tasks, and minimum number
 _IDENTICAL = 0.97
 _CLEARLY = 2.576  # standard errors (p = 0.01)
 _EPS = 1e-9
 _MIN_COUNTED = 3  # workers to compare
 _MIN_ANSWERS = 2.0  # per task, to detect joint errors
 _TYPICAL_ANSWERS = 2.0  # prior answers at the crowd's error rate
-_LEAST_ERROR = 0.01  # least distance of an error rate from 0 and 1
+_LEAST_ERROR = 0.01  # minimum distance of an error rate from 0 and 1
 
 
 def find_copies(run: Run) -> CopyGroups | None:

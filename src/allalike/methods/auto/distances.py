@@ -1,26 +1,26 @@
-"""Distances: worker weights for labels other than numbers and up to twenty classes.
+"""Distances: worker weights for labels to which the models of numbers and of up to twenty classes do not apply.
 
-**Error of a worker.** Every answer i to a task is compared with the other answers j, weighted by w_j. With
-W = sum_j w_j, y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), without i,
+**Error of a worker.** Every answer i to a task is compared with the other answers j, which have the weights w_j. Let W
+be the sum of w_j. With y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), all without i,
 
     e_i = y_i - v_i
 
-is its distance to the centre of the other answers. This is exact for distances from an inner product: Hamming, Kendall
-tau, cosine. The mean of e over a worker's answers is their error.
+is its distance to the centre of the other answers. This is exact for distances derived from an inner product: Hamming,
+Kendall tau, cosine. The mean of e over a worker's answers is their error.
 
-**Shrinkage.** Errors minus their task mean, on tasks with three or more answers, vary between and within workers. F is
-the ratio of these variances. Errors are shrunk towards their mean by s0 prior answers (empirical Bayes):
+**Shrinkage.** Errors minus their task mean, on tasks with at least three answers, vary between and within workers, and
+F is the ratio of these variances. Errors are shrunk towards their mean by s0 prior answers (empirical Bayes):
 
     s0 = (answers of a usual worker) / (F - 1),    f_w = (sum e + s0 * mean) / (answers + s0).
 
-**Weights.** The distance of a guess to the centre is D - v, with D the mean distance of labels of different tasks. Its
-weight is 0: w = max(0, (D - v) / f - 1). There are three rounds; the first has equal weights. Levels and vectors have
-coordinates, so they use the weights of worker lines (`allalike.methods.auto.lines`). Distances alone would reward
-workers who stay near the middle.
+**Weights.** The distance of a guess to the centre is D - v, where D is the mean distance between labels of different
+tasks. A guess has weight 0: w = max(0, (D - v) / f - 1). There are three rounds; the first has equal weights. Levels
+and vectors have coordinates, so they use the weights of worker lines (`allalike.methods.auto.lines`). Distances alone
+would reward workers who stay near the middle.
 
 The weights are used unless a split-half test refutes them (`split_half`).
 
-**Many classes.** With n answers to a task, weight share s_l of label l, and error rate e of a typical worker,
+**Many classes.** With n answers to a task, share s_l of the weights for label l, and error rate e of a typical worker,
 
     p_l ~ ((1 - e) (k - 1) / e)^(n s_l).
 
@@ -29,7 +29,7 @@ distance d relative to the right one. For an answer y to a task with label t,
 
     P[y | t] = q_|y-t| / sum_z q_|z-t|,    p_t ~ prod_i P[y_i | t]^(n w_i / sum w).
 
-The crowd has one profile, estimated by EM on a sample; q does not increase with d. Workers differ only by weight.
+The crowd has one profile, estimated by EM on a sample; q does not increase with d. Workers differ only in weight.
 
 Confidence is lower than p if the label has few votes (`gold_calibration`). Shared errors are detected only if they come
 from copying.
@@ -67,8 +67,8 @@ _ROUNDS = 3
 _MIN_ANSWERS = 2.0  # per task
 _MAX_LEVELS = 20  # for estimated probabilities
 _PROFILE_ROUNDS, _PROFILE_ANSWERS = 8, 20_000
-_LEAST = 1e-6  # least q, so that one answer cannot rule out a level
-_LEAST_ERROR = 0.01  # least error rate of a typical worker
+_LEAST = 1e-6  # minimum q, so that one answer cannot rule out a level
+_LEAST_ERROR = 0.01  # minimum error rate of a typical worker
 _ROUNDING = 1e-9
 _ALIKE = "workers are alike"
 _FEW = "there are fewer than two answers per task"
@@ -141,7 +141,7 @@ def _choose_weights(
 class Errors(NamedTuple):
     """Shrunk errors and weights of workers, F, strength of the shrinkage, and answers per task.
 
-    ``sums`` are from the last round, in this unit.
+    ``sums`` are those of the last round, for distances in this unit.
     """
 
     fault: Floats
@@ -186,7 +186,7 @@ def estimate_errors(run: Run, *, guess: float, unit: float = 1.0, use_gold: bool
 def compare_workers(sums: dict[str, Floats]) -> tuple[float, float]:
     """Return the ratio F of variances between and within workers, and the strength s0 of the shrinkage.
 
-    Deviations within tasks sum to 0. They are stretched, so that n workers have n degrees of freedom.
+    Deviations within a task sum to 0, so they are scaled up to make n workers have n degrees of freedom.
     """
     crowded = sums["compared"].sum() > 0
     n, value, square = (

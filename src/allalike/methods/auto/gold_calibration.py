@@ -1,26 +1,26 @@
 """Gold calibration: weights of the crowd's probabilities, of classes and of workers, fitted to gold labels.
 
-Gold labels reveal errors that most workers share, and agreement does not. Let p be the class probabilities of a task
-without gold:
+Gold labels reveal errors that most workers share, whereas agreement does not. Let p be the class probabilities of a
+task without gold:
 
     P[c] ~ exp(a log p_c + b_c + sum of w_j over the workers j who answer c).
 
 a, b and w maximise the likelihood of the gold labels (a conditional logit; McFadden: Conditional logit analysis of
 qualitative choice behavior. 1973), with a >= 0, w >= 0, and a normal prior. Its mean is a = 1, b = 0 and w = 0, which
-leaves p unchanged. Its standard deviation is 1/2 for a and 1/4 for b. For w it is chosen by five-fold
-cross-validation: the smallest of 1/8, 1/4, 1/2 and 1 that is within half a standard error of the best. This prevents
-overfitting, because two hundred workers can fit fifty gold labels by chance. If an unchanged p is within that range, p
-is not changed. A few gold labels change little. With hundreds, labels follow the accurate workers, even a single one.
+leaves p unchanged. Its standard deviation is 1/2 for a and 1/4 for b. For w it is chosen by five-fold cross-validation:
+the smallest of 1/8, 1/4, 1/2 and 1 whose score is within half a standard error of the best. This prevents overfitting,
+because two hundred weights can fit fifty gold labels by chance. If the score of the unchanged p is within that range, p
+is kept. A few gold labels change little. With hundreds, labels follow the accurate workers, even if there is only one.
 
-From twenty gold labels on, confidences are calibrated as well. With z the logit of a confidence, and m its mean over
-tasks with gold,
+With at least twenty gold labels, confidences are calibrated as well. With z the logit of a confidence, and m its mean
+over tasks with gold, the map
 
     logit of the calibrated confidence = z + shift + slope (z - m)
 
 maximises the likelihood of right and wrong held-out labels, with a normal prior of mean 0 and standard deviation 1 for
 the shift and 0.4 for the slope (Platt: Probabilistic outputs for support vector machines. 1999). Without gold labels,
-the logit of the share of right labels is that of the mean confidence minus 0.16, with a standard deviation of 0.87 in
-past crowds.
+the logit of the share of right labels is estimated as that of the mean confidence minus 0.16; the standard deviation of
+this difference was 0.87 in past crowds.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _CROWD_SPREAD, _CLASS_SPREAD = 0.5, 0.25  # standard deviations of the prior
 _WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # of w; with 0, p is unchanged
 _NEARLY = 0.5  # standard errors
 _MOST, _MOST_HELD_OUT = 5000, 1000  # gold labels for the fit, and for cross-validation
-_FOLDS, _FEW = 5, 10  # folds, and least gold labels for cross-validation
-_LEAST = 1e-4  # least probability of a class
+_FOLDS, _FEW = 5, 10  # folds, and minimum number of gold labels for cross-validation
+_LEAST = 1e-4  # minimum probability of a class
 _SHIFT_SD, _SLOPE_SD = 1.0, 0.4  # priors of the calibration of confidences
-_LEAST_LOGIT = 0.02  # least distance of a confidence from 0 and 1 in calibration
+_LEAST_LOGIT = 0.02  # minimum distance of a confidence from 0 and 1 in calibration
 _PAST_SHIFT, _PAST_SD = -0.16, 0.87  # of logit(share right) minus logit(mean confidence), in past crowds
 _NEWTON_STEPS = 30
-_HIGH, _LEAD = 0.01, 1e-6  # least distance of a confidence without gold from 1, and between the two largest
+_HIGH, _LEAD = 0.01, 1e-6  # minimum distance of a confidence without gold from 1, and between the two largest
 _LOWER = 0.2  # logits subtracted from a confidence without gold
 
 
@@ -244,7 +244,7 @@ def lower_confidence(probability: Floats, share: Floats) -> Floats:
 
 
 def set_confidence(table: Floats, label: Array, confidence: Floats) -> Floats:
-    """Set the probabilities of labels and scale the others; the largest of a row remains the largest."""
+    """Set the probabilities of labels and rescale the others; the largest in each row remains the largest."""
     rows = np.arange(len(table))
     rest = table.copy()
     rest[rows, label] = 0.0

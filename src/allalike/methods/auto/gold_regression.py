@@ -1,18 +1,18 @@
 """Gold regression: calibrate estimated numbers with gold labels.
 
-Gold labels reveal errors that workers share, and agreement does not. Offset and slope of the estimates t are fitted to
-the gold labels, each shrunk towards 0 (James and Stein, 1961). Ridge regression then gives the gain c_i of each
-worker's deviations d_it = x_it - t,
+Gold labels reveal errors that workers share, whereas agreement does not. An offset and a slope of the estimates t are
+fitted to the gold labels, and each is shrunk towards 0 (James and Stein, 1961). Ridge regression then gives the gain
+c_i of each worker's deviations d_it = x_it - t,
 
     gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
 
-with u the usual error of an answer. It is solved in dual form, because workers may outnumber gold labels. From 50 gold
-labels on, cross-validation may choose another penalty or a monotone map of t (isotonic regression). The correction is
+where u is the usual error of an answer. This is solved in dual form, because workers may outnumber gold labels. With 50
+or more, cross-validation may choose another penalty or a monotone map of t (isotonic regression). The correction is
 multiplied by its slope in a regression of gold labels on held-out corrections. This slope is shrunk towards 1 and
-clipped to 0 to 1 (stacking; Breiman, 1996), so corrections that do not predict other gold labels have little effect.
+clipped to [0, 1] (stacking; Breiman, 1996), so corrections that do not predict other gold labels have little effect.
 
-**Intervals.** From 20 gold labels on, errors on held-out gold labels give 95 % prediction intervals (cross-conformal
-prediction; Vovk, 2015). They hold if the tasks with gold were drawn at random.
+**Intervals.** With at least 20 gold labels, errors on held-out gold labels give 95 % prediction intervals
+(cross-conformal prediction; Vovk, 2015). They are valid if the tasks with gold were drawn at random.
 """
 
 from __future__ import annotations
@@ -122,14 +122,14 @@ def fit_gold_regression(estimate: Floats, gold: Floats, deviation: Any) -> GoldR
 
 
 def _find_kept(move: Floats, needed: Floats) -> float:
-    """Return the slope of needed on held-out corrections, shrunk towards 1 and clipped to 0 to 1."""
+    """Return the slope of needed corrections regressed on held-out ones, shrunk towards 1 and clipped to [0, 1]."""
     prior = float(((needed - move) ** 2).mean()) / _KEPT_SPREAD**2
     total = float((move**2).sum()) + prior
     return min(max((float((move * needed).sum()) + prior) / total, 0.0), 1.0) if total > 0 else 1.0
 
 
 def find_half_width(error: Floats) -> float:
-    """Return the half width of a 95 % prediction interval from errors on held-out gold labels; NaN with few."""
+    """Return the half width of a 95 % prediction interval from errors on held-out gold labels; NaN if too few."""
     if len(error) < INTERVAL_GOLD:
         return float("nan")
     rank = min(int(np.ceil((len(error) + 1) * _LEVEL)), len(error))
@@ -137,7 +137,7 @@ def find_half_width(error: Floats) -> float:
 
 
 def _fit(how: tuple[str, float], estimate: Floats, gold: Floats, gram: Floats) -> tuple[GoldRegression, Floats]:
-    """Fit one model; return it without gains, and the dual coefficients of the gains."""
+    """Fit one model; return it without gains, together with the dual coefficients of the gains."""
     from scipy.optimize import isotonic_regression
 
     kind, amount = how

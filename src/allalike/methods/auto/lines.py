@@ -2,23 +2,23 @@
 
     x_it = m + a_i + b_i (t - m) + e_it,    Var e_it = s_i
 
-is the answer x_it of worker i to a task with truth t, and m is the middle of all truths. Its weight in the estimate of
+is the answer x_it of worker i to a task with truth t, and m is the centre of all truths. Its weight in the estimate of
 t is b_i^2 / s_i. So a worker who stays near the middle has slope 0 and weight 0, however close to the others. a, b and
-s follow from the mean u_it of the other answers, with variance v_it, by sums over tasks in two rounds:
+s are estimated from the mean u_it of the other answers, with variance v_it, by sums over tasks in two rounds:
 
     b_i - 1 = sum (t - m)(x - u) / (signal + noise / differences),    signal = sum (u - m)^2 - sum v,
 
 where the noise of the other answers is subtracted from the signal (an errors-in-variables regression). a_i, b_i and s_i
 are shrunk towards 0, 1 and the mean of s by the share of their differences that chance explains (empirical Bayes).
-Offsets and slopes common to all workers are not identified: the mean offset is set to 0, the mean slope to 1.
+Offsets and slopes common to all workers are not identified, so the mean offset is set to 0 and the mean slope to 1.
 
 **Outliers.** The estimate of t is the weighted mean, the weighted median, or one Huber step from the median with
 residuals bounded at two standard deviations.
 
 **Choice.** Starting from the unweighted mean, a step (lines, bounded residuals, the median, unequal variances) is taken
 if it predicts held-out answers better. A worker's answer is predicted from the other answers, with lines fitted to
-other tasks; squared errors are bounded. This fails to detect shared errors, and cannot show whether the mean or the
-median of opinions is wanted.
+other tasks; squared errors are bounded. This choice fails to detect shared errors, and cannot show whether the mean or
+the median of opinions is wanted.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 ROUNDS = 2
 MEAN, HUBER, MEDIAN = np.inf, 2.0, 0.0  # standard deviations at which residuals are bounded
 _MIN_WORKERS = {False: 3, True: 5}  # for unequal weights of numbers, and of levels
-_FOLDS, _MANY_TASKS = 10, 1000  # two folds from 1,000 tasks on
-_CLEARLY, _LIKELY = 2.576, 1.96  # least z for bounded residuals, and for lines
+_FOLDS, _MANY_TASKS = 10, 1000  # two folds for 1,000 tasks or more
+_CLEARLY, _LIKELY = 2.576, 1.96  # minimum z for bounded residuals, and for lines
 _LEAST_GAIN = {MEAN: 0.001, HUBER: 0.01, MEDIAN: 0.01}  # of the loss
 _BOUND, _ROBUST_BOUND = 15.0, 4.0  # of residuals, in usual errors
 _FAR = 5.0  # standard deviations beyond which bounded residuals are ignored
@@ -65,7 +65,7 @@ class Lines(NamedTuple):
 
     @classmethod
     def equal(cls, n: int, cut: float = MEAN, variance: float = 1.0) -> Lines:
-        """Return lines of n equal workers."""
+        """Return lines for n equal workers."""
         return cls(np.tile([0.0, 1.0, variance], (n, 1)), cut=cut)
 
     @property
@@ -75,7 +75,7 @@ class Lines(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """The bound of residuals."""
+        """The bound on residuals."""
         return _ROBUST_BOUND if self.robust else _BOUND
 
     def of_answers(self, block: Block) -> tuple[Floats, Floats, Floats]:
@@ -85,7 +85,7 @@ class Lines(NamedTuple):
 
 
 class _Tasks(NamedTuple):
-    """Per answer: the estimate from the other answers to its task (NaN without any), and its variance."""
+    """Per answer: the estimate from the other answers to its task (NaN if there are none), and its variance."""
 
     estimate: Floats
     variance: Floats
@@ -142,7 +142,7 @@ def _shrink_to_mean(
 
 
 def _median_weights(block: Block, slope: Floats, variance: Floats) -> Floats:
-    """Return weights of answers in medians; an answer has at most 0.9 of the weight of the others."""
+    """Return weights of answers in medians; an answer has at most 0.9 times the weight of the others."""
     weight = slope / np.sqrt(variance)
     others = block.to_answers(block.per_task(weight)) - weight
     return np.where(block.to_answers(block.sizes) > 2, np.minimum(weight, 0.9 * others), weight)
@@ -191,7 +191,7 @@ def _weighted_median(block: Block, value: Floats, weight: Floats) -> Floats:
 
 
 def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
-    """Return, per answer, the weighted median of the other answers to its task; NaN without any."""
+    """Return, per answer, the weighted median of the other answers to its task; NaN if there are none."""
     task = block.task
     order = np.lexsort((value, task))
     w, last = weight[order], (block.starts + block.sizes - 1)[task]
@@ -211,7 +211,7 @@ def _median_of_others(block: Block, value: Floats, weight: Floats) -> Floats:
 
 
 def usual_error(block: Block) -> float:
-    """Return a robust standard deviation of answers around the median of the other answers; 1 without any."""
+    """Return a robust standard deviation of answers around the median of the other answers; 1 if there are none."""
     return robust_deviation(block.label - _median_of_others(block, block.label, np.ones(len(block.label))))
 
 
@@ -232,7 +232,7 @@ def robust_deviation(error: Floats) -> float:
 
 
 class _Counted(NamedTuple):
-    """Answers with others to compare: the centred estimate of the others, its variance, and the line's prediction."""
+    """Answers to tasks with other answers: the centred estimate of these, its variance, and the line's prediction."""
 
     every: Array
     truth: Floats
@@ -330,7 +330,7 @@ def fit_lines(
 ) -> tuple[Lines, dict[str, Floats]]:
     """Fit lines, or variances only, and return them with the sums of squared errors.
 
-    Variances include statistics of earlier answers.
+    Variances take statistics of earlier answers into account.
     """
     lines = start.lines
     errors: dict[str, Floats] = {}
@@ -382,7 +382,7 @@ def _update_variances(sums: dict[str, Floats], lines: Lines, past: History | Non
 
 
 class Choice(NamedTuple):
-    """The chosen model (unweighted, weighted or lines), the bound of residuals, and z of each gain."""
+    """The chosen model (unweighted, weighted or lines), the bound on residuals, and z of each gain."""
 
     model: str
     cut: float

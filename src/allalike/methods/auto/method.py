@@ -1,7 +1,7 @@
-"""auto, the default: weighted labels where the answers support weights, and unweighted labels elsewhere.
+"""auto, the default: weighted labels where the answers support weights, and unweighted labels otherwise.
 
-The model depends on the label type. For up to twenty classes it is the majority vote, knows-or-guesses or confusion
-matrices (`allalike.methods.auto.classes`). For numbers it is one line per worker (`allalike.methods.auto.numbers`).
+The model depends on the label type. For up to twenty classes, it is the majority vote, knows-or-guesses or confusion
+matrices (`allalike.methods.auto.classes`). For numbers, it is one line per worker (`allalike.methods.auto.numbers`).
 For all other label types, each worker's distance to the others is shrunk towards the crowd's mean, more strongly if
 workers differ little. These distances give weights, unless a split-half test refutes them
 (`allalike.methods.auto.distances`).
@@ -11,12 +11,12 @@ workers differ little. These distances give weights, unless a split-half test re
     all else:  f_i = (sum e_i + s0 f) / (n_i + s0),   w_i = max(0, (D - v) / f_i - 1)
 
 P comes from the chosen model. a, b and s are the offset, slope and variance of a worker, each shrunk, and used if they
-predict held-out answers better. e is the distance of an answer to the centre of the other answers, v their variance
-around it, f the mean of e over the crowd, and D the distance of a guess. A worker has n_i answers, and s0 is the
+predict held-out answers better. e is the distance of an answer to the centre of the other answers, v the variance of
+these around it, f the mean of e over the crowd, and D the distance of a guess. Worker i gave n_i answers, and s0 is the
 strength of the shrinkage in answers. It is larger if workers differ less.
 
-It works if five or more workers err independently, and is the majority vote if they are equally accurate. It fails if
-most workers share a mistake, because the mistake then looks right. Gold labels (``gold``) reveal it.
+It works if at least five workers err independently, and equals the majority vote if they are equally accurate. It fails
+if most workers share a mistake, because the mistake then looks right. Gold labels (``gold``) reveal such a mistake.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(ScreeningMethod):
-    """The default method: accurate on crowds of unequal workers, and safe for few, equally accurate workers.
+    """The default method: accurate for crowds of unequal workers, and safe if workers are few or equally accurate.
 
-    ``Result.summary["model"]`` contains the chosen model, the reason, and an alternative solution if there is one.
-    With up to twenty classes there are `Result.probabilities` and `Result.confusion`, and ``fault`` is the error rate.
+    ``Result.summary["model"]`` contains the chosen model, the reason, and an alternative solution if there is one. With
+    up to twenty classes, `Result.probabilities` and `Result.confusion` exist, and ``fault`` is the error rate.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class Auto(ScreeningMethod):
         return fit_distances(run, screening, use_gold=self.use_gold)
 
     def without_gold(self) -> Auto:
-        """Return this method without the use of gold labels."""
+        """Return this method with the use of gold labels disabled."""
         return replace(self, use_gold=False)
 
     def without_screening(self) -> Auto:
-        """Return this method without screening: copies count separately."""
+        """Return this method with screening disabled, so that copies count separately."""
         return replace(self, screening=False)

@@ -8,7 +8,7 @@ one. An answer l then has probability P[l|z], and
 The **gain** of an answer is the largest (E max q after h answers - max q) / h for h in {1, 3, 5}: three answers may
 change a decision that one cannot.
 
-Tasks are ordered by confidence, the least confident first. In trials this is as good as the order by gain, and it does
+Tasks are ordered by confidence, the least confident first. In trials, this is as good as the order by gain, and it does
 not depend on the model of a typical worker. With more than three classes, only the three most probable ones are
 distinguished, which makes a gain slightly too small.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
 
 _STEPS = (1, 3, 5)  # further answers
-_TOLD_APART = 3  # classes
+_TOLD_APART = 3  # the most probable classes
 _NEEDED = {"confidence", "gain", "gold", "label"}
 
 
@@ -70,7 +70,7 @@ def _gain(best: Floats, right: float, k: int, answers: int) -> Floats:
 
 @cache
 def _outcomes(answers: int, told: int, others: int) -> dict[tuple[int, ...], Counter[int]]:
-    """List the leads of classes over the likeliest one, and the number of orders by answers for the likeliest."""
+    """List the leads of classes over the likeliest one, with the number of answer orders per count of the likeliest."""
     found: dict[tuple[int, ...], Counter[int]] = {}
     for first, *rest in product(range(answers + 1), repeat=told):
         left = answers - first - sum(rest)

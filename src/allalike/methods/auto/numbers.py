@@ -1,12 +1,12 @@
-"""Numbers: labels by worker lines, calibrated with gold labels, with confidence intervals.
+"""Numbers: labels from worker lines, calibrated with gold labels, and their confidence intervals.
 
-The model is that of `allalike.methods.auto.lines`. Numbers are relative to the median of all answers, in units of the
-usual error. The model is chosen on a sample of the tasks, and fitted to all tasks.
+The model is that of `allalike.methods.auto.lines`. Numbers are expressed relative to the median of all answers, in
+units of the usual error. The model is chosen on a sample of the tasks, and fitted to all tasks.
 
-**Gold labels.** From ten gold labels on, `allalike.methods.auto.gold_regression` calibrates the labels.
+**Gold labels.** With at least ten gold labels, `allalike.methods.auto.gold_regression` calibrates the labels.
 
-**Intervals.** The variance of a label follows from the variances of its answers, scaled to match the squared errors on
-held-out answers. Intervals and biases do not include errors that workers share.
+**Intervals.** The variance of a label follows from the variances of its answers, and is scaled to match the squared
+errors on held-out answers. Intervals and biases do not account for errors that workers share.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _ERROR_ROUNDS, _MANY_ANSWERS = 6, 300_000
 
 
 def has_lines(encoding: Encoding) -> bool:
-    """Return whether labels are numbers with squared distances and the mean as rule."""
+    """Return whether labels are numbers with squared distances and the mean as the rule."""
     domain = encoding.domain
     return encoding.numeric and domain.distance == "squared" and str(domain.rule) == "mean"
 
@@ -101,7 +101,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class LinesEstimate:
-    """Estimator of numbers or positions of levels: by lines or decided levels, then by gold regression.
+    """Estimator of numbers or of positions of levels: lines or decided levels, followed by gold regression.
 
     Parameters per worker are not stored here but passed with each block.
     """

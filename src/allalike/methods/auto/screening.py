@@ -1,19 +1,19 @@
-"""Screening: copy groups (`copy_groups`, `copies`), and informativeness: the dependence of answers on tasks.
+"""Screening: copy groups (`copy_groups`, `copies`), and informativeness, the dependence of answers on tasks.
 
 A worker who always gives the same label, or answers at random, agrees with others only by chance. For classes,
 informativeness is the agreement beyond that expected from the worker's own label frequencies,
 
     mean over tasks of (q_t[label] - sum_l f(l) q_t[l]),
 
-with q_t the label shares of the other answers to the task, and f the worker's label frequencies. For numbers and
-vectors it is the slope of the worker's x against the mean y of the other answers, Cov(x, y) / Var(y). For other label
-types it is the mean distance to other workers' answers on another task of the worker, minus that on the same task,
-estimated from a sample.
+where q_t are the label shares of the other answers to the task, and f the worker's label frequencies. For numbers and
+vectors, it is the slope of the worker's answers x on the mean y of the other answers, Cov(x, y) / Var(y). For other
+label types, it is the mean distance to other workers' answers on another task of the worker, minus that on the same
+task, estimated from a sample.
 
 A worker is **uninformative** if they have at least ten answers to shared tasks, and informativeness + 2 se is below
-0.15 of the upper quartile over answers. For labels other than classes, the crowd as a whole must also be informative:
-if all tasks have the same label, workers who always give it are right. The number is reported only. It excludes no
-worker and does not measure skill.
+0.15 times the upper quartile over answers. For labels other than classes, the crowd as a whole must also be
+informative: if all tasks have the same label, workers who always give it are right. Informativeness is only reported:
+it excludes no worker and does not measure skill.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Informativeness(NamedTuple):
 class Screening:
     """Copy groups and informativeness; ``signal`` is None without screening.
 
-    ``camps`` is true if fewer than three workers would remain after collapsing: either group of copies may be right.
+    ``camps`` is true if fewer than three workers would remain after collapsing, as either group of copies may be right.
     """
 
     groups: CopyGroups
@@ -73,7 +73,7 @@ class Screening:
 
 
 def screen(run: Run, *, plain: bool) -> Screening:
-    """Detect copies and measure informativeness; with ``plain`` do neither."""
+    """Detect copies and measure informativeness; with ``plain``, do neither."""
     independent = CopyGroups.independent(len(run.workers))
     if plain:
         return Screening(independent, None)
@@ -214,10 +214,10 @@ def with_squares(run: Run) -> Run:
 
 
 def find_guess_distance(run: Run) -> float:
-    """Return the distance of a guess: the mean distance of labels of different tasks.
+    """Return the distance of a guess: the mean distance between labels of different tasks.
 
-    It is infinite for numbers, whose origin may differ between tasks. It is the default of the label type, or infinite,
-    if there is only one task or labels of different tasks cannot be compared.
+    It is infinite for numbers, whose origin may differ between tasks. If there is only one task, or if labels of
+    different tasks cannot be compared, it is the default of the label type, or infinite.
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x", "y"}), ("bob", 1, {"x"}), ("ada", 2, {"y"}), ("bob", 2, {"z"})]

@@ -1,7 +1,7 @@
 """Split-half test: prediction of the answers of one half of the workers from the other half.
 
-**Classes.** Workers are split into two halves with about equally many answers, eight times, or four times from 20,000
-answers on. A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
+**Classes.** Workers are split into two halves with about equally many answers, eight times (four times with at least
+20,000 answers). A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
 worker's informed skill t (`confusion_matrices`) and label frequencies f, both estimated from their *other* answers:
 
     score = log( t [label = decided] + (1 - t) f(label) ).
@@ -10,8 +10,8 @@ The gain of a task is the sum of these scores minus that with the majority vote 
 
     z = sum of gains / (standard deviation of a gain * sqrt(tasks))
 
-compares the predictions of the model with those of the vote. Below -2.576 (p = 0.005) the model is refuted. The score
-rewards information, not agreement: always deciding the most frequent class gains nothing.
+compares the predictions of the model with those of the vote. If z is below -2.576 (p = 0.005), the model is refuted.
+The score rewards information, not agreement: always deciding the most frequent class gains nothing.
 
 **Distances.** U_A and V_A are the unweighted and weighted labels of one half, and U_B the unweighted labels of the
 other. The gain of a task is
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
-_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits from 20,000 answers on
+_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits for 20,000 answers or more
 _MIN_TASKS = 5  # answered by both halves
 _PRIOR = 4.0  # prior answers at the mean skill
 _FREQUENCY_PRIOR = 2.0
@@ -89,7 +89,7 @@ def test_halves(sample: MemoryRun, model: Model) -> float:
 def _split(answers: Array, content: npt.NDArray[np.uint64], number: int) -> Array:
     """Assign each worker to a half; workers with similar numbers of answers are separated.
 
-    The split depends on the answers, not on the ids, so that the number of copies changes nothing.
+    The split depends on the answers, not on the ids, so that the number of copies has no effect.
     """
     drawn = mix(content ^ mix(np.array([number], np.uint64)))
     order = np.lexsort((drawn, -answers))
@@ -100,7 +100,7 @@ def _split(answers: Array, content: npt.NDArray[np.uint64], number: int) -> Arra
 
 
 def _draw(hashes: Array, k: int, salt: int) -> Floats:
-    """Return a random number per task and label; they differ by half, because equal ones would create agreement."""
+    """Return a random number per task and label; each half has its own, because equal ones would create agreement."""
     drawn = mix(hashes ^ mix(np.array([salt], np.uint64)))
     return np.asarray(mix(drawn[:, None] ^ np.arange(1, k + 1, dtype=np.uint64)) / 2.0**64)
 
@@ -136,7 +136,7 @@ def _predict(half: Block, decided: Array, k: int) -> Floats:
 
 
 def find_support(run: Run, weigh: Callable[[MemoryRun], Floats]) -> float:
-    """Return the mean z of the gain by weights over random halves; ``weigh`` returns the weights of a half."""
+    """Return the mean z of the gain from weights over random halves; ``weigh`` returns the weights of a half."""
     sample = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).map(run.encoding.store)
     support = 0.0
     for seed in range(_HALVINGS):

@@ -8,23 +8,23 @@ whom to trust with MACE. 2013). With equal class shares,
 
 and x = 1 - P[l] is the probability that an answer l is wrong. Copies must be collapsed first.
 
-*Without gold labels* the order of workers is more certain than their error rates, because shared errors are hidden but
+*Without gold labels*, the order of workers is more certain than their error rates, because shared errors are hidden but
 mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
-same tasks. Its variance is the larger of a jackknife over 20 groups of tasks and the variance from the worker's
-answers. Worker a is better than b if their 95 % intervals do not overlap. The numbers of better and worse workers give
-the range of a worker's rank. Workers with one label only, or with fewer than five shared tasks, have no rank. Error
-rates have no interval: jackknife intervals would cover 60 %.
+same tasks. Its variance is a jackknife estimate over 20 groups of tasks or that from the worker's answers, whichever is
+larger. Two workers differ if their 95 % intervals do not overlap. The numbers of better and worse workers give the
+range of a worker's rank. Workers who give only one label, or share fewer than five tasks, have no rank. Error rates
+have no interval, because jackknife intervals would cover only 60 % of them.
 
-*With gold labels* of tasks drawn at random the error rate of worker w is
+*With gold labels* of tasks drawn at random, the error rate of worker w is
 
     trust * mean of x  +  common  +  kept_w * own_w,
 
-where trust is the slope of errors on tasks with gold against x, shrunk towards 0.8. common is the mean residual: errors
-that agreement does not show. own_w is the worker's departure from it, shrunk by kept_w. From 20 gold labels on there is
-a confidence interval, never wider than Wilson's from the worker's own gold labels, and ranks use these error rates. If
-tasks with gold were selected because answers differ, intervals are too narrow.
+where trust is the slope of errors on x over the tasks with gold, shrunk towards 0.8. common is the mean residual:
+errors that agreement does not show. own_w is the worker's departure from it, shrunk by kept_w. With at least 20 gold
+labels, there is a confidence interval, never wider than Wilson's from the worker's own gold labels, and ranks use these
+error rates. If tasks with gold were selected because their answers differ, intervals are too narrow.
 
-Beyond 400,000 answers, estimates use a sample of whole tasks, and the jackknife uses part of it.
+With more than 400,000 answers, estimates use a sample of whole tasks, and the jackknife uses part of it.
 
 **Squares** (numbers, vectors). The error is the mean squared residual of worker lines. Its interval follows from chi^2,
 with degrees of freedom that match its variance (Satterthwaite 1946).
@@ -66,7 +66,7 @@ _DEPARTURE, _DEPARTURE_LOG_SD = 0.1, 0.9  # prior of the standard deviation of d
 _DEPARTURES = np.exp(np.linspace(np.log(0.005), np.log(0.5), 40))
 _PRIOR_ANSWERS = 10.0  # strength with which a worker's variance is shrunk towards the mean
 _LEAST_FREEDOM = 5
-_LEAST_BETWEEN = 1e-4  # least variance between workers
+_LEAST_BETWEEN = 1e-4  # minimum variance between workers
 
 
 # Confidence intervals of shares, and multiple testing.

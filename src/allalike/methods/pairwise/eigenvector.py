@@ -114,8 +114,8 @@ class EVD(Method):
     """Weights from the leading eigenvector of the covariance matrix of the workers, for two classes.
 
     With missing answers, the covariance of two workers is computed on their common tasks, around the means of all their
-    answers. Without common tasks it is 0. If workers have no chain of common tasks to a group with a larger eigenvalue,
-    their weight is 0.
+    answers. Without common tasks, it is 0. Workers with no chain of common tasks to the group with the largest
+    eigenvalue have weight 0.
 
     The fault is the probability of error, (1 - a_i) / 2. Off the diagonal, Q_ij is fitted by c v_i v_j, so
     sqrt(c) v_i = sqrt(1 - b^2) a_i for every choice of the diagonal. b follows from the workers' means a_i b.
@@ -124,10 +124,10 @@ class EVD(Method):
     ----------
     diagonal
         Estimate of the diagonal. ``lsq``: least squares over pairs with significant covariances, as in the paper's
-        tables; with few tasks there are often too few such pairs, and the diagonal is 0. ``loglsq``: least squares over
-        all pairs. ``iterate``: repeated estimation from the eigenvector. ``raw``: variances.
+        tables; with few tasks, there are often too few such pairs, and the diagonal is then 0. ``loglsq``: least
+        squares over all pairs. ``iterate``: repeated estimation from the eigenvector. ``raw``: variances.
     positive
-        Whether workers worse than chance get weight 0 instead of voting for the other class.
+        Whether workers who are worse than chance get weight 0 instead of voting for the other class.
 
     >>> import allalike
     >>> rows = [(worker, task, label) for worker, labels in {"ada": "0101", "bob": "0101", "eve": "0110"}.items()
@@ -167,7 +167,7 @@ class EVD(Method):
 
 
 def _turn_around(run: Run, vector: Floats) -> dict[str, Any]:
-    """Let workers worse than chance vote for the other class."""
+    """Let workers who are worse than chance vote for the other class."""
     decide = partial(_decide, encoding=run.encoding, ties=run.ties)
     return {"decide": decide, "parameters": (np.where(vector < 0, -1.0, 1.0),)}
 

@@ -2,19 +2,19 @@
 
 In Kawase et al. (2019), workers are the nodes of a graph, and edge weights gamma_ij measure the surprise of agreement.
 The expert core is the set X with the largest value of min over i in X of sum over j in X of gamma_ij. It is computed by
-peeling: remove the worker with the smallest weighted degree repeatedly, and return the set with the largest minimum
+peeling: repeatedly remove the worker with the smallest weighted degree, and return the set with the largest minimum
 degree. Members of the core have equal weights, and other workers have weight 0.
 
 For classes, gamma_ij = -log P[Bin(m_ij, p) >= a_ij]. Here two workers agree on a_ij of their m_ij common tasks, and a
-guess agrees with probability p. Other labels have no chance level, and gamma_ij = max(d) - d_ij. A pair without common
-tasks is no evidence: gamma_ij = 0.
+guess agrees with probability p. Other labels have no chance level, so gamma_ij = max(d) - d_ij. A pair without common
+tasks provides no evidence: gamma_ij = 0.
 
 EXP's core does not depend on the order in which workers with equal degrees are removed, because the union of two
 optimal sets is optimal. TOP2's core does: of equal workers, the first by id is removed. A label is marked as tied if it
 contradicts a worker whose membership depended on the order.
 
-The methods work on hard questions, if there are a few experts and many workers who guess. They fail if workers are
-equally good, because most answers are discarded, and if workers copy, because copies agree and become the core.
+The methods work on hard questions that a few experts can answer, while many workers guess. They fail if workers are
+equally good, because most answers are discarded, and if workers copy, because copies agree and form the core.
 """
 
 from __future__ import annotations
@@ -214,8 +214,8 @@ class EXP(_Core):
     chance
         Probability that a guess agrees: 1/k (``classes``) or the mean agreement of all pairs (``mean``).
     tail
-        ``exact``, or ``printed`` as in the code behind the paper's tables, which uses 1 - p in place of p. With p = 1/2
-        both are equal.
+        ``exact``, or ``printed`` as in the code behind the paper's tables, which uses 1 - p in place of p. Both are
+        equal if p = 1/2.
 
     >>> import allalike
     >>> rows = [(worker, task, label) for worker, labels in {"ada": "xyzx", "bob": "xyzy", "eve": "zzyy"}.items()

@@ -6,7 +6,7 @@ scale:
     e_u ~ N(0, (diff uerr_u)^2) in each of dim coordinates,      d_uv ~ N(|e_u - e_v|, sigma^2),
     uerr_u ~ N(1, 0.251),   diff ~ N(1, 0.0251),   sigma ~ Exp(1),
 
-All are estimated by the posterior mode. As in the paper's tables, all tasks together form one item: d_uv is the mean
+all estimated by the posterior mode. As in the paper's tables, all tasks together form one item: d_uv is the mean
 distance between two workers, and the difficulty diff is a single number. Pairs without common tasks are ignored.
 
 The density is unbounded: for e_u = 0 it becomes infinite as uerr_u approaches 0. Therefore uerr_u and sigma have lower
@@ -69,8 +69,8 @@ class _Places(NamedTuple):
 class ScalingPosterior:
     """Negative logarithm of the posterior density, and its gradient, for several starts.
 
-    A row contains the variables of n workers: n x dim coordinates, n roots t with uerr = least + t^2, the root of diff,
-    and the root of sigma - least_sigma. The variables are unbounded.
+    A row contains the variables of n workers: n x dim coordinates, n roots t with uerr = least + t^2, the square root
+    of diff, and that of sigma - least_sigma. The variables are unbounded.
 
     >>> posterior = ScalingPosterior(Distances(np.array([[np.nan, 1.0], [1.0, np.nan]])), dim=1)
     >>> value, gradient = posterior(np.array([[0.5, -0.5, 0.9, 0.9, 1.0, 1.0]]))

@@ -98,7 +98,7 @@ def _add_columns(row: Array, weight: Floats, table: Floats, taken: Array, n: int
 
 
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
-    """Add up the rows of the tasks with each worker and label, in place if ``into`` is given.
+    """Add up, for each worker and label, the rows of the tasks with this answer, in place if ``into`` is given.
 
     >>> count(cells_of(Block.of([[0], [1]]), 2), np.array([[0.25, 0.75]]))[:, :, 0]
     array([[0.25, 0.  ],
@@ -224,7 +224,7 @@ class PosteriorModel(ClassModel):
         return {"probability": self.find_posterior(block, *parameters)}
 
 
-# Random numbers depend only on ids and seeds, so they are equal on every engine and for every order of rows.
+# Random numbers depend only on ids and seeds, so they are the same on every engine and for every order of rows.
 
 _HASH_STEPS = 2.0**53  # number of different values between 0 and 1
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
 
 Places = npt.NDArray[np.int64]
-_MAX_RESIDUAL = 1e-13  # relative to the right side, for conjugate gradients
+_MAX_RESIDUAL = 1e-13  # relative to the right-hand side, for conjugate gradients
 _MAX_STEPS = 2000  # of conjugate gradients
 _LANCZOS_VECTORS = 40
 _MAX_WHOLE_WORKERS = 1000  # pairs of more workers are read range by range

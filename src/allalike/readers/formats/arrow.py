@@ -1,4 +1,4 @@
-"""Read Parquet files, folders of them, and Arrow files, after a check of their unpacked size."""
+"""Read Parquet files, folders of them, and Arrow files, after checking their unpacked size."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WIDTHS = {"BOOLEAN": 1, "INT64": 8, "INT96": 8, "DOUBLE": 8}
 
 
 def open_parquet(path: Path, *_: Any) -> Source:
-    """Open a Parquet file, whose columns are read lazily."""
+    """Open a Parquet file; its columns are read lazily."""
     import pyarrow.parquet as pq
 
     file = guard(path, "Parquet", lambda: pq.ParquetFile(path))
@@ -76,7 +76,7 @@ def open_parquet(path: Path, *_: Any) -> Source:
 
 
 def open_parts(folder: Path) -> Source:
-    """Open a folder of Parquet files; names of inner folders such as ``task=t1`` become columns.
+    """Open a folder of Parquet files; the names of subfolders such as ``task=t1`` become columns.
 
     The values of such a column are integers if all of them are written as integers.
     """
@@ -132,7 +132,7 @@ def open_arrow(path: Path, *_: Any) -> Source:
 def _measure_parquet(path: Path, file: Any) -> tuple[Counter[str], set[str]]:
     """Return the bytes that each column takes once read, and the columns that should be read as dictionaries.
 
-    These are text columns that take few bytes per value in the file, or that would exceed the limit as plain text.
+    The latter are text columns that take few bytes per value in the file, or that would exceed the limit as plain text.
     """
     packed, n_values, sizes, risky = Counter[str](), Counter[str](), Counter[str](), []
     limit, metadata = find_limit(path.stat().st_size), file.metadata
@@ -160,7 +160,7 @@ def _measure_parquet(path: Path, file: Any) -> tuple[Counter[str], set[str]]:
 
 
 def _find_longest(path: Path, column: str, group: int) -> int:
-    """Return the bytes of the longest text in the dictionary of a row group."""
+    """Return the size in bytes of the longest text in the dictionary of a row group."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, read_dictionary=[column]) as file:
@@ -181,7 +181,7 @@ def _list_arrays(array: Any) -> Iterator[Any]:
 
 
 def _measure_longest(values: Any) -> int:
-    """Return the bytes of the longest value."""
+    """Return the size in bytes of the longest value."""
     kind = str(values.type)
     if kind in ("string_view", "binary_view"):
         return int(_list_lengths(values).max(initial=0))
@@ -195,7 +195,7 @@ def _list_lengths(views: Any) -> Any:
 
 
 def _measure_shared(column: Any) -> int:
-    """Return the bytes of a column's views and runs if every row had a copy of the shared values."""
+    """Return the bytes that a column's views and runs would take if every row had a copy of the shared values."""
     total = 0
     for array in _list_arrays(column):
         if pa.types.is_run_end_encoded(array.type):
@@ -208,7 +208,7 @@ def _measure_shared(column: Any) -> int:
 
 
 def estimate_unpacked(path: Path) -> int:
-    """Estimate the bytes that all columns of a file take once read; for other formats this is the file size."""
+    """Estimate the bytes that all columns of a Parquet or Arrow file take once read; return the size of other files."""
     size, ending = path.stat().st_size, path.suffix.lower()
     openers = {**dict.fromkeys(PARQUET_ENDINGS, open_parquet), **dict.fromkeys((".feather", ".arrow"), open_arrow)}
     with suppress(OSError, InputError):  # reading raises the error
@@ -219,7 +219,7 @@ def estimate_unpacked(path: Path) -> int:
 
 
 def measure_arrow(path: Path) -> int:
-    """Return the unpacked bytes of the batches and dictionaries of an Arrow file.
+    """Return the unpacked size in bytes of the batches and dictionaries of an Arrow file.
 
     The format is described at https://arrow.apache.org/docs/format/Columnar.html#ipc-file-format. A compressed buffer
     begins with its unpacked size.
@@ -258,14 +258,14 @@ def _measure_block(file: BinaryIO, offset: int, size: int) -> int:
 
 
 class _Table(NamedTuple):
-    """A FlatBuffers table, with the few operations that Arrow's metadata needs."""
+    """A FlatBuffers table, with the few operations needed for Arrow's metadata."""
 
     data: bytes
     at: int
 
     @classmethod
     def behind(cls, data: bytes, place: int) -> _Table:
-        """Return the table that the offset at a place points to."""
+        """Return the table that the offset at a position points to."""
         return cls(data, place + struct.unpack_from("<I", data, place)[0])
 
     def find(self, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Compressed files: gzip, bzip2, xz, Zstandard and zip, detected by their first bytes and unpacked within limits."""
+"""Compressed files: gzip, bzip2, xz, Zstandard and zip, detected by their first bytes, unpacked within size limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DAMAGES = (OSError, EOFError, RuntimeError, ValueError, lzma.LZMAError, zipfile
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe, which would block, and a device, which may never end."""
+    """Refuse pipes, which would block, and devices, whose content may never end."""
     if path.exists() and not path.is_file() and not path.is_dir():
         kind = "a pipe" if path.is_fifo() else "a socket" if path.is_socket() else "a device"
         raise InputError(
@@ -43,7 +43,7 @@ def check_regular(path: Path) -> None:
 
 
 def find_limit(packed: int, free: int = 0) -> int:
-    """Return the largest allowed unpacked size of a file of ``packed`` bytes; at least ``free`` bytes."""
+    """Return the largest unpacked size allowed for a file of ``packed`` bytes: at least ``free`` bytes."""
     return max(free or FREE_BYTES, MAX_RATIO * packed)
 
 
@@ -61,7 +61,7 @@ def check_unpacked(
 
 
 def find_packing(path: Path) -> str:
-    """Return the compression format of a file, or an empty text if it is not compressed."""
+    """Return the compression format of a file, or an empty string if it is not compressed."""
     check_regular(path)
     with path.open("rb") as file:
         found = _MAGIC.match(file.read(16))
@@ -82,7 +82,7 @@ def _is_book(path: Path) -> bool:
 
 
 def inner_path(path: Path) -> Path:
-    """Return the path of the content of a compressed file, whose ending shows its format, or else the path itself."""
+    """Return a path whose extension shows the format of a compressed file's content, or else the path itself."""
     if not path.is_file():
         return path
     if find_packing(path) == "zip":
@@ -92,7 +92,7 @@ def inner_path(path: Path) -> Path:
 
 
 def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
-    """Open a file for reading, and unpack it if necessary; a damaged or too large file raises `InputError`."""
+    """Open a file for reading, and unpack it if necessary; a damaged or oversized file raises `InputError`."""
     packing = find_packing(path)
     if not packing:
         return path.open("rb")
@@ -101,9 +101,9 @@ def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
 
 @contextmanager
 def open_for_threads(path: Path) -> Iterator[BinaryIO]:
-    """Open a file like `open_bytes`, for threads of Arrow, which would hang if reading raised an error.
+    """Open a file like `open_bytes`, but for Arrow's threads, which would hang if reading raised an error.
 
-    For them the file ends at the error, which is raised after they finish.
+    They see the end of the file at the error, which is raised after they finish.
     """
     with open_bytes(path, late=True) as file:
         raw = cast("Any", file).raw
@@ -118,7 +118,7 @@ def open_for_threads(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_start(path: Path, n_bytes: int) -> bytes:
-    """Return the first bytes of a file, unpacked."""
+    """Return the first unpacked bytes of a file."""
     with open_bytes(path) as file:
         return file.read(n_bytes)
 
@@ -138,7 +138,7 @@ class _Unpacked(io.RawIOBase):
             return lzma.open(self._path)
         if self._packing != "zip":
             return pa.CompressedInputStream(pa.OSFile(os.fspath(self._path)), self._packing)
-        with _naming_damage(self._path, self._packing):  # also of a password or an unknown compression method
+        with _naming_damage(self._path, self._packing):  # also for a password or an unknown compression method
             archive = self._stack.enter_context(Archive(self._path))
             return archive.open(_find_member(self._path, archive))
 
@@ -179,7 +179,7 @@ def _naming_damage(path: Path, packing: str, member: str = "") -> Iterator[None]
 
 
 def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file in an archive, without the metadata files that macOS and Windows add."""
+    """Return the only file in an archive, ignoring the metadata files that macOS and Windows add."""
     files = []
     for info in archive.infolist():
         name = PurePosixPath(info.filename)
@@ -194,7 +194,7 @@ def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def check_archive(path: Path) -> list[str]:
-    """Return the names of the members of a zip file, after a check of their total size."""
+    """Return the names of the members of a zip file, after checking their total size."""
     with ArchiveMembers(path, MAX_MEMBERS, free=FREE_BOOK_BYTES, instead="save it as .csv or .npy") as members:
         return members.names
 
@@ -240,7 +240,7 @@ class ArchiveMembers(Archive):
 def check_prolog(path: Path, stream: IO[bytes], tool: str) -> None:
     """Refuse XML with a document type declaration, in any encoding.
 
-    Entities can expand to a huge text or include another file. No supported tool declares any.
+    Its entities could expand to a huge text or include another file, and no supported tool declares any.
     """
     from xml.parsers import expat  # nosec B407 # stopped before anything is expanded
 

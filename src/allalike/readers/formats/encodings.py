@@ -32,7 +32,7 @@ _LIKELY = (  # besides cp1252 and UTF-8, which are tried first
 _ACCENTED = "À-ÖØ-öø-ÿŒœŠšŽžŸ"
 _UNLIKELY_WESTERN = late_pattern(
     rf"[a-zA-Z{_ACCENTED}][^\x00-\x7f{_ACCENTED}\u2019\u00b4\u00b7\u2013\u2014][a-zA-Z{_ACCENTED}]"  # a sign in a word
-    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # a capital after a small letter
+    r"|[a-zà-öø-ÿ][À-ÖØ-ÞŒŠŽŸ]"  # an uppercase letter after a lowercase one
     rf"|[{_ACCENTED}]{{4}}"
     r"|[\u00f0\u00fe\u00b9\u00b3\u00bc\u00be\u00a5\u00a6\u00a8\u00ac\u00b8\u00d7\u00f7\u0192\u02c6\u2030\u2020\u2021]"
 )
@@ -42,7 +42,7 @@ _TRIAL = "task,label\n"
 def find_name(encoding: str) -> str:
     """Return Python's name of a text encoding, or raise LookupError, TypeError or ValueError.
 
-    Python also has codecs that do not encode text, and codecs that cannot decode incrementally.
+    Codecs of Python that do not encode text, or that cannot decode incrementally, are refused.
     """
     written = _TRIAL.encode(encoding)
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
@@ -87,7 +87,7 @@ def _guess(lines: list[bytes]) -> str:
             return name
     import chardet  # slow to import, and rarely needed
 
-    with warnings.catch_warnings():  # of no match, which is handled below
+    with warnings.catch_warnings():  # about no match, which is handled below
         warnings.simplefilter("ignore")
         best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
     with suppress(LookupError, UnicodeDecodeError):
@@ -97,7 +97,7 @@ def _guess(lines: list[bytes]) -> str:
 
 
 def _decode(data: bytes, encoding: str) -> str:
-    """Return the decoded text, or an empty one if the bytes are not valid in this encoding."""
+    """Return the decoded text, or an empty string if the bytes are not valid in this encoding."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:

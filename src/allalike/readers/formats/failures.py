@@ -23,7 +23,7 @@ TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a closing quote
 
 
 def unreadable(path: Path | str, error: OSError) -> InputError:
-    """Convert an error of the operating system into one that names the file."""
+    """Convert an operating system error into one that names the file."""
     return InputError(f"{path} cannot be read: {str(error.strerror or error).rstrip('.')}.")
 
 
@@ -64,7 +64,7 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
         return read()
     except OSError as error:
         raise unreadable(path, error) from error
-    except pa.ArrowMemoryError as error:  # also if the metadata of a damaged file contain a huge size
+    except pa.ArrowMemoryError as error:  # also raised if the metadata of a damaged file contain a huge size
         raise TooLargeError(
             f"There is not enough memory to read {path} as {file_format}, or it is damaged. Remove columns that are not"
             " needed, split the file, or use engine='disk', which reads CSV and Parquet in parts."
@@ -81,7 +81,7 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
 def each_batch(
     path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each batch of records, read with `guard` and checked."""
+    """Yield the columns of each batch of records, which is read with `guard` and checked."""
     before = 0
     while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
         columns = {name: batch.column(name) for name in names}
@@ -138,7 +138,7 @@ def _is_ascii(column: Any) -> bool:
 
 
 def _find_broken(value: Any) -> bytes:
-    """Return the bytes of a value that is not valid UTF-8, or no bytes."""
+    """Return the bytes of a value that is not valid UTF-8, or empty bytes if it is valid."""
     try:
         found = value.as_py()
         if isinstance(found, bytes):

@@ -1,4 +1,4 @@
-"""Read options, and detection of a file's format from its first bytes, its ending and its content."""
+"""Read options, and detection of a file's format from its first bytes, its extension and its content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NA = ("NA", "N/A", "NaN", "nan", "null", "None", "#N/A")  # missing labels of te
 
 
 class ReadOptions(TypedDict, total=False):
-    """Read options, as documented by `allalike.read`, which functions that read answers take as keywords.
+    """Read options: keywords of the functions that read answers, documented by `allalike.read`.
 
     Defaults and allowed values are defined by `Scan` and `Files`.
     """
@@ -141,7 +141,7 @@ def open_file(path: Path, files: Files) -> Source:
 
 
 def _find_ending(path: Path) -> str:
-    """Return the ending of a file's format, which may differ from that of its name."""
+    """Return the extension of a file's format, which may differ from that of its name."""
     start = guard(path, "a file", lambda: read_start(path, _TEXT_BYTES))
     ending = next((ending for mark, ending in _BEGINNINGS.items() if start.startswith(mark)), None)
     if start.startswith(b"PK\x03\x04"):  # a spreadsheet or NumPy archive; other archives are already unpacked

@@ -55,7 +55,7 @@ def find_opener(source: Any) -> Callable[[Any], Source] | None:
 
 
 def hold(source: Any) -> Any:
-    """Return a source that can be read repeatedly; streams, queries, open files and iterators are read now."""
+    """Return a source that can be read repeatedly; streams, queries, open files and iterators are read immediately."""
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
     if is_computed(source):
@@ -64,7 +64,7 @@ def hold(source: Any) -> Any:
 
 
 def of_frame(frame: Any) -> Source:
-    """Open a frame of pandas, polars, pyarrow, or anything else that exports Arrow columns."""
+    """Open a frame of pandas, polars, pyarrow, or any other library that exports Arrow columns."""
     if hasattr(frame, "iloc"):
         return _of_pandas(frame)
     if not isinstance(frame, pa.Table):
@@ -127,7 +127,7 @@ def _read_series(series: Any) -> Any:
 
 
 def _of_dataset(source: Any) -> Source:
-    """Open an Arrow data set, of which only the needed columns are read, or a scanner, which is read now."""
+    """Open an Arrow data set, of which only the needed columns are read, or a scanner, which is read immediately."""
     if not hasattr(source, "schema"):
         return of_frame(source.to_table())
 
@@ -171,7 +171,7 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
 
 
 def is_rows(source: Any) -> bool:
-    """Return whether a source is rows instead of a table, a mapping, a matrix or paths."""
+    """Return whether a source consists of rows, and is not a table, a mapping, a matrix or paths."""
     if isinstance(source, str | Mapping) or not isinstance(source, Iterable) or find_opener(source) is not None:
         return False
     if isinstance(source, list | tuple):
@@ -213,13 +213,13 @@ def _compute(source: Any) -> Any:
 
 
 def check_zeros(schema: Any) -> None:
-    """Refuse names that contain a zero byte, which abort polars."""
+    """Refuse names that contain a zero byte, because polars would abort."""
     if "\\x00" in repr(schema):
         raise InputError("The name of a column or field of the table contains a zero byte. Rename it.")
 
 
 def of_data_set(source: Any) -> Source:
-    """Open a Hugging Face data set, with its splits joined; classes are named, and -1 is a missing label."""
+    """Open a Hugging Face data set, with its splits joined; classes get their names, and -1 is a missing label."""
     if isinstance(source, dict):
         return join([of_data_set(split) for split in source.values()])
     if not hasattr(source, "num_rows"):  # a stream
@@ -242,7 +242,7 @@ def of_data_set(source: Any) -> Source:
 
 
 def find_matrix(source: Any) -> Any:
-    """Return a NumPy or SciPy matrix, the path of one, or None."""
+    """Return the source if it is a NumPy or SciPy matrix, the path if it names one, or else None."""
     named = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
     if isinstance(named, str | os.PathLike):
         return Path(named) if Path(named).suffix.lower() in (".npy", ".npz") else None
@@ -251,7 +251,7 @@ def find_matrix(source: Any) -> Any:
 
 
 def holds_rows(matrix: Any) -> bool:
-    """Return whether a matrix is rows of (worker, task, label), without a value in two columns or repeated answers."""
+    """Return whether a matrix consists of rows (worker, task, label): no value in two columns, no repeated answer."""
     if not isinstance(matrix, np.ndarray) or matrix.shape[1] != 3:
         return False
     rows = matrix.tolist()
@@ -307,7 +307,7 @@ def of_matrix(matrix: Any, down: str, across: str) -> Source:
 
 
 def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Mark cells without an answer."""
+    """Return a mask of the cells without an answer."""
     if values.dtype.kind in "OU":
         return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
     return np.not_equal(values, values) if values.dtype.kind in "fmM" else np.zeros(values.shape, np.bool_)  # NaN, NaT

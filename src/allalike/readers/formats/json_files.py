@@ -125,7 +125,7 @@ def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
 
 
 def _learn(records: Sequence[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
-    """Add the names and types of the fields of records; a field with integers and floats is a float."""
+    """Add the names and types of the fields of records; a field with both integers and floats is a float."""
     for name in dict.fromkeys(chain.from_iterable(records)):
         kinds.setdefault(name, set())
     for name in kinds if len(kinds) <= _MOST_FIELDS else ():

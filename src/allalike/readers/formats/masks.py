@@ -1,7 +1,7 @@
 """Folders of masks: one image per answer, in a folder per task or per worker, or listed in ``manifest.csv``.
 
-In ``a/b.png``, either folder or file is the task. The layout option decides, or names such as ``task``, ``image``,
-``worker`` or ``annotator``. Otherwise an error asks for the layout.
+In ``a/b.png``, the task is either the folder or the file. The layout option decides, or names such as ``task``,
+``image``, ``worker`` or ``annotator``. Otherwise an error asks for the layout.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Sou
 
 
 def _read_manifest(root: Path) -> dict[str, list[object]]:
-    """Read the manifest; its paths are relative to its folder, and must stay inside."""
+    """Read the manifest; its paths are relative to its folder, and must stay inside it."""
     where = _within(root, root / MANIFEST)
     table = open_delimited(where)
     names = {name.strip().lower(): name for name in table.names}
@@ -107,7 +107,7 @@ def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
 
 
 def _entries(root: Path, folder: Path) -> list[Path]:
-    """List the visible content of a folder; a link that leads out of the root is an error."""
+    """List the entries of a folder that are not hidden; a link that leads out of the root is an error."""
     try:
         return [_within(root, path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
     except OSError as error:

@@ -52,7 +52,7 @@ def find_places(source: str | os.PathLike[str], query: str | None = None, table:
 
 
 def name_place(source: Any) -> Any:
-    """Return an address, which hides its secrets and keeps its fetched files, or else the source itself."""
+    """Return an address as an object that hides its secrets and keeps its fetched files, other sources unchanged."""
     if isinstance(source, list | tuple) and source and isinstance(source[0], str | os.PathLike):
         return [name_place(each) for each in source]
     return (find_address(source) if isinstance(source, str | os.PathLike) else None) or source
@@ -66,7 +66,7 @@ def fetch_places(source: Any, query: str | None, table: str | None) -> None:
 
 
 def list_near(source: str | os.PathLike[str]) -> list[Path]:
-    """Return the local files of a source; for an address, those that were already fetched."""
+    """Return the local files of a source; for an address, those that have already been fetched."""
     named = name_place(source)
     if isinstance(named, Address):
         return [path for found in named.held.values() for path in found]
@@ -74,7 +74,7 @@ def list_near(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def local_name(name: str) -> str:
-    """Return the path of the address of a local file, and other names unchanged."""
+    """Return the path in the address of a local file, and other names unchanged."""
     if name.startswith("file:"):
         from urllib.request import url2pathname  # slow: it imports the HTTP client
 
@@ -134,7 +134,7 @@ def _fetch(address: Address) -> list[Path]:
 
 
 def _copy_all(system: Any, address: Address, paths: Sequence[str], folder: str | None) -> list[Path]:
-    """Copy files: those of a folder into one folder, and others into a folder each."""
+    """Copy files: those of a folder into one folder, and each other file into a separate folder."""
     place = address.place = SpoolFolder()
     scheme, copies, left = f"{address.scheme}://", [], MAX_FETCHED_BYTES
     for number, path in enumerate(paths):
@@ -178,7 +178,7 @@ class SpoolFolder:
 
 
 class Spooled(type(Path())):  # type: ignore[misc]
-    """A temporary file with another name in messages."""
+    """A temporary file that is shown in messages under another name."""
 
     called = "the open file"
     within: SpoolFolder | None = None
@@ -198,7 +198,7 @@ class Spooled(type(Path())):  # type: ignore[misc]
 
 
 def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
-    """Write a stream into a file with the ending .json or .csv, depending on its content."""
+    """Write a stream to a file with the extension .json or .csv, depending on its content."""
     raw = folder / "input"
     with raw.open("wb") as file:
         while part := stream.read(_CHUNK):
@@ -211,7 +211,7 @@ def spool(stream: IO[Any], folder: Path, called: str) -> Spooled:
 
 
 def spool_open_file(stream: IO[Any]) -> Path:
-    """Return the path of an open file at its start, or else a temporary file with the rest of its content."""
+    """Return the path of an open file that is at its start, or else a temporary file with the rest of its content."""
     name = getattr(stream, "name", None)
     try:
         untouched = isinstance(name, str) and Path(name).is_file() and stream.tell() == 0
@@ -224,7 +224,7 @@ def spool_open_file(stream: IO[Any]) -> Path:
 
 
 def spool_batches(reader: Any, called: str) -> Spooled:
-    """Write the batches of a reader into a file, which exists as long as the path."""
+    """Write the batches of a reader to a file, which exists as long as the returned path."""
     check_names(reader.schema.names, called)
     schema = pa.schema([(each.name, _plain(pa.nulls(0, each.type)).type) for each in reader.schema])
     folder = SpoolFolder()
@@ -241,7 +241,7 @@ def spool_batches(reader: Any, called: str) -> Spooled:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without its dictionary, which may differ between batches, and decimals as floats."""
+    """Decode a dictionary column, because dictionaries may differ between batches, and convert decimals to floats."""
     if pa.types.is_dictionary(column.type):
         values = column.dictionary
         return (values.cast(pa.string()) if pa.types.is_string_view(values.type) else values).take(column.indices)
@@ -270,7 +270,7 @@ def connected(address: Address) -> Iterator[Any]:
     """Connect to a database, read-only, in a transaction; errors are one line without secrets.
 
     SQLite ignores a journal beside the file, because a journal can name other files that SQLite would remove. DuckDB
-    opens no other files, which the views of an untrusted file may name.
+    opens no other files, because the views of an untrusted file may name some.
     """
     if address.scheme in ("sqlite", "duckdb") and not address.file:
         raise InputError(f"{address} does not name a file. Write {address.scheme}:///crowd.db.")

@@ -1,10 +1,10 @@
 """PrefLib files of rankings and categories, the format of the library of preference data (preflib.org).
 
-A header of lines such as ``# ALTERNATIVE NAME 1: tea`` is followed by one line per ranking. In ``12: 1,3,2`` twelve
+A header of lines such as ``# ALTERNATIVE NAME 1: tea`` is followed by one line per ranking. In ``12: 1,3,2``, twelve
 voters rank alternative 1 first, then 3, then 2. Rankings are strict and complete in ``.soc``. In ``.toc`` they may have
-ties (``1,{2,3}``), in ``.soi`` gaps, and in ``.toi`` both. Voters are anonymous, so a worker's id is the file name and
-a number. The file is the task. Items are the names of the alternatives, or their numbers if names are missing or not
-unique.
+ties (``1,{2,3}``), in ``.soi`` omissions, and in ``.toi`` both. Voters are anonymous, so a worker's id is the file name
+and a number. The file is the task. Items are the names of the alternatives, or their numbers if names are missing or
+not unique.
 
 In ``.cat`` voters sort alternatives into categories, from the most to the least preferred. ``12: 1,{},{2,3}`` has
 alternative 1 in the first category and none in the second. Every alternative is a task, and the name of its category is
@@ -140,7 +140,7 @@ def _read(path: Path, files: Files, kinds: tuple[str, ...]) -> _Votes:
 
 
 def _add(votes: _Votes, line: str, where: str, *, strict: bool) -> None:
-    """Add a line of voters and their ranking or categories."""
+    """Add a line: a number of voters, and their ranking or categories."""
     if strict and "{" in line:
         raise LabelError(f"{where} has ties: {line[:60]!r}. Rename a file of rankings with ties to .toc, or .toi.")
     entry = _LINE.fullmatch(re.sub(r"\s*([:,{}])\s*", r"\1", line))

@@ -1,4 +1,4 @@
-"""Lazily read tables: named columns of any kind, and steps that reshape them."""
+"""Tables that are read lazily: named columns of any kind, and steps that reshape them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_SAMPLED_PARTS, _MOST_SAMPLED_CELLS = 50, 5_000_000
 
 
 def ready(data: Any) -> Any:
-    """Return an Arrow column or a list, also for a `Column`."""
+    """Return the Arrow column or the list in a `Column`, and other columns unchanged."""
     return data.data if isinstance(data, Column) else data
 
 
@@ -42,7 +42,7 @@ def cells(data: Any) -> list[Any]:
 
 
 def texts(column: Column) -> list[str]:
-    """Return values as stripped texts, which are empty if missing."""
+    """Return values as stripped strings; missing values become empty strings."""
     pairs = zip(cells(column), column.missing().tolist(), strict=True)
     return ["" if gone else str(value).strip() for value, gone in pairs]
 
@@ -77,15 +77,15 @@ def check_types(name: str, kinds: set[Any]) -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """A lazily read table, with the facts that its reader knows.
+    """A table that is read lazily, with the facts that its reader knows.
 
     ``read`` returns columns of all rows, or of at least the given number; ``stream`` yields columns in batches of rows.
     Labels of ``text`` and of JSON (``written``) keep their spelling. Paths into nested ``records`` can become columns.
 
     ``roles`` are the columns of worker, task and label, and ``guessed`` the detected options. ``domain`` is the label
-    type, ``levels`` are those of columns, and ``scales`` is the column with the scale of each task. A label can have a
-    column of gold labels (``truths``), and one of ``details`` on its members. The ``notes`` are added to those of the
-    answers: samples of a judge, careless workers with reasons, and the number of silent tasks.
+    type, ``levels`` are those of ordered columns, and ``scales`` is the column with the scale of each task. A label can
+    have a column of gold labels (``truths``), and one of ``details`` on its members. The ``notes`` are added to those
+    of the answers: samples of a judge, careless workers with reasons, and the number of silent tasks.
     """
 
     names: list[str]
@@ -154,7 +154,7 @@ class Source:
         return column
 
     def loaded_by(self, load: Callable[[Sequence[str]], Columns], **changes: Any) -> Source:
-        """Return a table with another function that loads its columns, without stream, records and parts."""
+        """Return a table with another function that loads its columns, and without stream, records or parts."""
         old: dict[str, Any] = {"stream": None, "records": None, "parts": ()}
         return replace(self, **{"read": lambda asked, _: load(asked), **old, **changes})
 
@@ -225,7 +225,7 @@ class Source:
 
 
 class _Chained(Sequence[str]):
-    """The remarks on several tables, to which reading can add more."""
+    """The remarks on several tables; reading can add more."""
 
     def __init__(self, *parts: Sequence[str]) -> None:
         self._parts = parts
@@ -238,7 +238,7 @@ class _Chained(Sequence[str]):
 
 
 def _as_written(values: list[Any]) -> list[Any]:
-    """Return numbers and booleans among strings as strings, as spelled in JSON."""
+    """Convert numbers and booleans among strings into strings, spelled as in JSON."""
     kinds = {type(value) for value in values if value is not None}
     if str not in kinds or not kinds <= {str, int, float, bool}:
         return values
@@ -246,7 +246,7 @@ def _as_written(values: list[Any]) -> list[Any]:
 
 
 def _with_points(texts: Any) -> Any:
-    """Rewrite numbers with a decimal comma with a decimal point, and remove thousands separators."""
+    """Replace the decimal comma of numbers by a decimal point, and remove thousands separators."""
     grouped = r"^\s*([+-]?\d{1,3})\.(\d{3})(?:\.(\d{3}))?(?:\.(\d{3}))?,(\d+)\s*$"
     texts = pc.replace_substring_regex(texts, grouped, r"\1\2\3\4.\5")
     return pc.replace_substring_regex(texts, r"^\s*([+-]?\d+),(\d+)\s*$", r"\1.\2")
@@ -320,7 +320,7 @@ def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]
 
 
 def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int | None = None) -> Columns:
-    """Join all batches, or as many as contain the number of rows, and drop further rows."""
+    """Join all batches, or only as many rows as requested."""
     found: dict[str, list[Any]] = {name: [] for name in names}
     for batch in batches:
         for name, parts in found.items():

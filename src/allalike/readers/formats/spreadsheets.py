@@ -35,7 +35,7 @@ _STRING = re.compile(rb"<(?:\w+:)?si(?=[\s/>])")
 
 
 def open_sheet(path: Path, files: Files) -> Source:
-    """Open a sheet of an Excel workbook: the one that the question names, or the only one with columns.
+    """Open a sheet of an Excel workbook: the one named by the question, or the only one with columns.
 
     Cells are read as text, as Excel shows them: integers without a fraction, and dates in ISO 8601.
     """

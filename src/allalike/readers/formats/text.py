@@ -1,6 +1,6 @@
 """Read delimited text with any common delimiter, compression and encoding.
 
-Arrow parses it. Python parses files with ragged rows, and files with spaces as delimiters.
+Arrow parses most files. Python parses those with ragged rows or with spaces as delimiters.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str]
 
 
 def _check_summaries(rows: Sequence[Row], where: str) -> None:
-    """Refuse a row of units below the header, and a row of totals at the end, which are not answers."""
+    """Refuse a row of units below the header, and a row of totals at the end, because neither contains answers."""
     n_units = 0
     for cell, column, is_numeric in _list_below(rows[0], rows[1:]):
         is_text = bool(cell.strip()) and _NUMBER.fullmatch(cell) is None
@@ -171,7 +171,7 @@ def _is_clear_header(first: Row, rows: Sequence[Row]) -> bool:
 
 
 def _is_answer(first: Row, rows: Sequence[Row]) -> bool:
-    """Return whether the first row resembles those below, and is not a header."""
+    """Return whether the first row resembles those below, and therefore is not a header."""
     rows = [row for row in rows[:_HEADER_ROWS] if row != first]  # concatenated files may repeat a header
     if not rows or not all(cell.strip() for cell in first):
         return False
@@ -266,7 +266,7 @@ def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[Row], int]
 
 
 def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
-    """Return the delimiter: the mark in the first line that splits all rows most evenly."""
+    """Return the delimiter: the character in the first line that splits all rows most evenly."""
     head = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
     present = [mark for mark in dict.fromkeys((preferred, *_DELIMITERS)) if mark in head]
     if len(present) < 2 and " " not in present:
@@ -305,7 +305,7 @@ def _has_decimal_commas(rows: Sequence[Row]) -> bool:
 class _Text:
     """A text file and the format of its rows, which begin after ``skip`` lines; reading may add remarks.
 
-    Rows may have a further empty field (``trailing``), or spaces around the delimiters (``padded``).
+    Rows may have an additional empty field (``trailing``), or spaces around the delimiters (``padded``).
     """
 
     path: Path
@@ -319,7 +319,7 @@ class _Text:
     remarks: list[str]
 
     def read(self, asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        """Return columns, or their first rows, which add no remarks."""
+        """Return columns, or only their first rows, for which no remarks are added."""
         if rows is None:
             return take_rows(self.stream(asked, whole=True), asked)
         part = replace(self, remarks=[])
@@ -378,7 +378,7 @@ class _Text:
     def _fill_rows(self, asked: Sequence[str], before: int) -> Iterator[dict[str, Any]]:
         """Yield columns of the rows after the first ``before``.
 
-        Missing fields of a row are empty, and a remark counts such rows. A row with too many fields is refused.
+        Missing fields of a row are left empty, and a remark counts such rows. A row with too many fields is refused.
         """
         where = str(self.path)
         n_rows, width, short = 0, len(self.names), []
@@ -426,7 +426,7 @@ class _Text:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Allow fields of the csv module to be as long as Arrow's."""
+    """Allow the csv module to read fields as long as Arrow's."""
     before = csv.field_size_limit(MAX_FIELD_BYTES)
     try:
         yield
@@ -435,7 +435,7 @@ def _long_fields() -> Iterator[None]:
 
 
 def _read_start(text: str, delimiter: str, whole: bool, most: int) -> list[Record]:
-    """Return the first rows, without a last row that may be incomplete."""
+    """Return the first rows, except a last row that may be incomplete."""
     records: list[Record] = []
     with _long_fields(), suppress(csv.Error):  # reading raises the error
         records.extend(islice(_split_rows(io.StringIO(text, newline=""), delimiter), most + 1))
@@ -468,7 +468,7 @@ def _take_records(records: Iterator[Record], where: str, before: int) -> list[Re
 def check_quotes(
     columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
 ) -> None:
-    """Refuse a field that contains further rows: lines with as many fields, some with values of their columns."""
+    """Refuse a field that contains further rows: lines with as many fields, some with values found in their columns."""
     list_values = cache(lambda name: set(columns[name].unique().to_pylist()))
 
     def is_row(line: str, own: str) -> bool:
@@ -489,7 +489,7 @@ def check_quotes(
 
 
 def _has_breaks(column: Any) -> bool:
-    """Return whether a column may have line breaks: whether any byte is below that of a space."""
+    """Return whether a column may contain line breaks: whether any byte is less than that of a space."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
     texts = [np.frombuffer(data, np.uint8) for chunk in chunks if (data := chunk.buffers()[2]) is not None]
     return any(len(text) and int(text.min()) < ord(" ") for text in texts)

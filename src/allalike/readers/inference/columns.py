@@ -1,4 +1,4 @@
-"""Inference of worker, task and label columns from names, from content, or by asking."""
+"""Inference of worker, task and label columns from names and content; an error asks if they are unclear."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _NO_IDS = ("number", "date", "nested", "records", "truth value")
 def find_roles(
     table: Source, chosen: Mapping[str, str], na: frozenset[str] = frozenset()
 ) -> tuple[Source, dict[str, str], dict[str, str]]:
-    """Find worker, task and label: chosen, known from the reader of a tool, or inferred from names or content.
+    """Find worker, task and label columns: chosen, known from a tool's reader, or inferred from names or content.
 
     Returns the table, the columns, and the inferred ones among them.
 
     Names decide unless the content is impossible, such as many answers by one worker to a task, or the same label in
-    all answers to a task. Without valid names, the best candidate by content is used if it leads clearly. Otherwise an
+    all answers to a task. Without valid names, the best candidate by content is used if it leads clearly; if not, an
     error asks.
 
     >>> from allalike.readers.formats.source import of_records
@@ -103,7 +103,7 @@ def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) ->
 
 
 def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[str, str]:
-    """Return the columns that names suggest, or the best candidate if their content is impossible, or ask."""
+    """Return the columns that names suggest; if their content is impossible, the best candidate, or raise an error."""
     by_name: dict[str, str] = {}
     unclear, structure, contents = "", 0.0, _Contents(table, known, na)
     try:
@@ -138,7 +138,7 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
 class Candidate:
     """Possible columns of worker, task and label.
 
-    ``structure`` (0 to 1) rates whether rows are answers, ``content`` also whether answers to the same task agree, and
+    ``structure`` (0 to 1) rates how far rows look like answers, ``content`` also how far answers to a task agree, and
     ``score`` adds the names.
     """
 
@@ -173,7 +173,7 @@ def rank_columns(sample: TableSample, chosen: Mapping[str, str]) -> list[Candida
 
 
 def _list_columns(sample: TableSample, chosen: Mapping[str, str], role: str) -> list[str]:
-    """Return the chosen column, or the possible ones; among equal columns only that with the best and shortest name."""
+    """Return the chosen column, or the possible ones; among equal columns, only that with the best, shortest name."""
     if role in chosen:
         return [chosen[role]]
     groups: dict[bytes, list[ColumnSample]] = {}
@@ -225,9 +225,9 @@ def rate_agreement(sample: TableSample, label: str, group: str) -> float:
 def rate_structure(
     sample: TableSample, columns: Mapping[str, str], *, whole: bool = True, known: Container[str] = ()
 ) -> float:
-    """Rate from 0 to 1 whether rows with these columns are answers.
+    """Rate from 0 to 1 how far rows with these columns look like answers.
 
-    Tasks with one answer count against the columns only in a ``whole`` table. A known label is not rated.
+    Tasks with one answer count against the columns only in a ``whole`` table. If the label is known, it is not rated.
     """
     worker, task, label = (columns[role] for role in SYNONYMS)
     pair = _rate_pair(sample, worker, task, whole=whole)
@@ -235,7 +235,7 @@ def rate_structure(
 
 
 def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = True) -> float:
-    """Rate worker and task: no repeated rows, several workers per task, several tasks per worker, no missing ids."""
+    """Rate worker and task: no repeated rows, several workers per task and tasks per worker, no missing ids."""
     tasks, workers = sample.count_partners(worker, task), sample.count_partners(task, worker)
     kept = float(tasks.sum()) / max(sample.n_rows, 1)
     if not whole:
@@ -245,7 +245,7 @@ def _rate_pair(sample: TableSample, worker: str, task: str, *, whole: bool = Tru
 
 
 def _rate_label(sample: TableSample, worker: str, task: str, label: str) -> float:
-    """Rate a label: it varies within tasks and within workers, and it recurs unless it is a number or a text."""
+    """Rate a label high if it varies within tasks and within workers, and recurs unless it is a number or a text."""
     column = sample[label]
     excess, error = sample.measure_agreement(label, task)
     if column.n_present < 2:
@@ -350,7 +350,7 @@ class _Contents:
         return [Proposal({"columns": own}, score=each.score) for own, each in zip(chosen, best, strict=True)]
 
     def ask_shape(self, *, any_matrix: bool = False) -> ColumnError | None:
-        """Return the question whether a table is a matrix, or each file a worker, or None if it does not look so.
+        """Return the question of whether a table is a matrix, or each file a worker; None if neither is likely.
 
         ``any_matrix`` includes matrices in tables with other candidates for worker and task.
         """
@@ -376,7 +376,7 @@ class _Contents:
 
 
 def list_readings(table: Source, na: frozenset[str] = frozenset()) -> list[Proposal]:
-    """Propose roles and shapes of a table by its content, regardless of how it was read."""
+    """Propose roles and shapes of a table based on its content, regardless of how it was read."""
     if table.roles:
         return []
     contents = _Contents(table, na=na)

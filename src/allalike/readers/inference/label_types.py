@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 
-_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels that rule types out, and that decide
+_FIRST, _MAX_TEXTS = 20, 10_000  # distinct labels that can rule out a type, and that decide
 _MAX_LEVELS = 12
 _MAX_ODD = 0.1  # share of the distinct labels, or one label, that may mean "no answer" among numbers
-_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # answers from which labels are ids if a larger share of them is distinct
-_MIN_TEXT_WORDS = 3  # mean number of words from which labels that do not recur are texts
+_MIN_ANSWERS, _MAX_DISTINCT = 12, 0.9  # number of answers, and share of distinct labels above which they are ids
+_MIN_TEXT_WORDS = 3  # minimum mean number of words for labels that do not recur to be texts
 _SEPARATORS = (";", "|", ",")
 _MAX_ITEM_WORDS, _MAX_ITEM_CHARACTERS = 4, 40
 _MIN_SEVERAL = 0.2  # share of the distinct labels with at least two items, if they are sets
@@ -167,7 +167,7 @@ def _is_mask(value: Any) -> bool:
 
 
 def _guess_fields(domain: Domain, labels: _Labels) -> Domain:
-    """Infer the open parts of a domain, each field as if it were the label."""
+    """Infer the unspecified parts of a domain, treating each field as if it were the label."""
     values: list[Any] = []
     tasks: list[Any] = []
     n_tasks = 0
@@ -256,7 +256,7 @@ def _read_dates(labels: _Labels) -> Domain | None:
 
 
 def _find_date_forms(texts: Sequence[str], forms: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the formats in which all texts are valid days, with these days, and without equivalent formats."""
+    """Return the formats in which all texts are valid dates, with these dates; of equivalent formats, only one."""
     fitting = [form for form in forms if _are_dates(texts[:_FIRST], form)]
     read = {tuple(read_date(text, form) for text in texts): form for form in reversed(fitting)}
     return {form: days for days, form in reversed(read.items()) if all(map(is_moment, days))}
@@ -425,7 +425,7 @@ def _find_objects(values: Any) -> Domain | None:
 
 
 def _read_orders(labels: _Labels) -> Domain | None:
-    """Read lists, and texts such as ``a>b`` or ``["a", "b"]``, as rankings; ask unless they order the same items."""
+    """Read lists, and texts such as ``a>b`` or ``["a", "b"]``, as rankings; ask if they do not order the same items."""
     text = labels.column.kind == "text"
     values = labels.values if text else labels.column.data
     if not all(">" in each[1:-1] or _begins(each, "[") if text else isinstance(each, list | tuple) for each in values):

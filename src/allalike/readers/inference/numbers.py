@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OR_CLASSES = "If labels are either correct or wrong, use domain='categorical'."
 SAMPLE_ROWS = 1 << 16
 MAX_CLASSES = 20  # more distinct numbers are not classes, unless they are final answers
-_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for whole numbers and for fractions
+_MIN_RECURRENCE, _MIN_FRACTION_RECURRENCE = 2, 3  # answers per class, for integers and for fractions
 _MIN_EQUAL_SHARE = 0.15  # final answers: share of equal pairs within tasks,
 _MIN_EQUAL_RATIO = 8  # ratio of this share to that of all pairs,
 _MIN_MEDIAN_GAP = 0.15  # and relative distance of the other answers from the median of their task,
@@ -73,7 +73,7 @@ def _ask_codes(numbers: Any) -> None:
 
 
 def _are_levels(labels: Column, tasks: Codes) -> bool:
-    """Return whether numbers are levels: the closer two levels are, the more often a task has both, beyond chance.
+    """Return whether numbers are levels: the closer two levels are, the more often a task has both, relative to chance.
 
     Classes have arbitrary numbers, so class 2 may be confused with 5 as often as with 3.
     """
@@ -207,7 +207,7 @@ def _find_marks(numbers: Sequence[re.Match[str]], form: NumberForm) -> NumberFor
 
 
 def _ask_sets(digits: set[str], example: str) -> None:
-    """Ask whether numbers with a decimal comma are sets of small numbers, such as 1,2."""
+    """Ask whether numbers with a decimal comma, such as 1,2, are instead sets of small numbers."""
     sets = [text.split(",") for text in digits]
     items = {item for each in sets for item in each}
     if len(items) > _FEW_ITEMS or any(not item or str(int(item)) != item or int(item) > _SMALL for item in items):

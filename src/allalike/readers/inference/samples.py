@@ -53,7 +53,7 @@ _MAX_CLASSES = 20
 _MIN_COLUMNS = 3
 _MOST = 0.8  # share of cells with values of other columns, and of columns whose range contains another's median
 _TEXT_WORDS = 4  # free text has this many words on average
-_MIN_DISTINCT = 10  # rows from which a column without repeated values has no answers
+_MIN_DISTINCT = 10  # with this many rows, a column without repeated values contains no answers
 _MAX_NAME, _MAX_ADDRESS = 1000, 400  # characters that are examined
 _EMAIL = late_pattern(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _QUESTION = late_pattern(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", re.IGNORECASE)
@@ -64,7 +64,7 @@ _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "tr
 class ColumnSample:
     """A column of a sample: the code of each row, the distinct values, a mask of missing rows, and the type.
 
-    Missing values also have codes. ``n_present`` is the number of distinct values that are not missing.
+    Missing values have codes as well. ``n_present`` is the number of distinct values that are not missing.
     """
 
     name: str
@@ -241,7 +241,7 @@ def _find_type(data: list[Any]) -> str:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The rows of a matrix (tasks or workers), whether names confirm this, and the columns of its cells.
+    """What the rows of a matrix are (tasks or workers), whether names confirm this, and the columns of its cells.
 
     ``alone`` is False for a matrix of two columns in a table with unrelated columns.
     """
@@ -303,7 +303,7 @@ def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
 def _list_same_range(columns: Sequence[ColumnSample]) -> list[str]:
     """Return the numeric columns whose median is in the range of most others.
 
-    Whole numbers may be ids, unless the names of their columns are numbered, such as q1 and q2.
+    Integers may be ids, unless the names of their columns are numbered, such as q1 and q2.
     """
     columns = [column for column in columns if column.is_numeric]
     if 2 * sum(column.kind == "number" for column in columns) < max(len(columns), 1):
@@ -320,7 +320,7 @@ def _list_values(column: ColumnSample) -> set[str]:
 
 
 def _measure_share(column: ColumnSample, values: Collection[str]) -> float:
-    """Return the share of filled cells with one of these values."""
+    """Return the share of non-empty cells with one of these values."""
     known = np.array([str(value) in values for value in column.values], np.bool_)[column.codes]
     return float(known[~column.missing].mean())
 

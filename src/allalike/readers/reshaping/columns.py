@@ -64,7 +64,7 @@ def split_label(table: Source, chosen: Mapping[str, str]) -> list[str]:
 
 
 def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Replace several columns that form a label by one.
+    """Replace several columns that form a label with a single column.
 
     They are chosen together, or detected by their names if no other column is the label. Examples are ``lat`` and
     ``lon``, and ``p_cat p_dog p_owl``, whose rows sum to 1.
@@ -162,7 +162,7 @@ def _is_blank(cell: Any) -> bool:
 
 
 def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:
-    """Join the rows of a worker and a task, each of which is an object, into an answer.
+    """Join the rows of a worker and a task, each with one object, into one answer.
 
     The columns of an object's coordinates, and perhaps its class, are chosen together as the label, such as
     ``x1 y1 x2 y2 class``, or detected by the names that tools use. A row in which all of them are blank means that the
@@ -269,7 +269,7 @@ def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None
 
 
 def fill_down(table: Source, picked: Mapping[str, str], *_: Any) -> Source:
-    """Fill in workers or tasks that only the first of several rows contains, like merged cells of spreadsheets.
+    """Fill in workers or tasks that only the first of several rows contains, as with merged cells in spreadsheets.
 
     They are detected by the other id: every row has one, and once filled, no worker answers a task twice.
     """
@@ -392,8 +392,8 @@ def part_scales(table: Source, picked: Mapping[str, str], domain: Domain | None,
 def _guess(column: Column, task: npt.NDArray[np.int32]) -> tuple[Domain, list[str]]:
     """Return the type of the labels of a scale, and the labels that mean no answer; classes if the type is unclear.
 
-    Ratings from 0 to 10 are levels, and other numbers that rarely recur are numbers. If words describe only some of the
-    ratings, the levels between them are numbers.
+    Ratings from 0 to 10 are levels, and other numbers that rarely recur are measurements. If words describe only some
+    of the ratings, the levels in between are named by number.
     """
     there = ~column.missing()
     given, place = column.keep(there), np.unique(task[there], return_inverse=True)[1].astype(np.int32)

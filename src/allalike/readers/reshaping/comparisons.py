@@ -5,7 +5,7 @@
     bob,tea,milk,tie             eve,llama,qwen,tie (bothbad)        bob,milk>tea>ale
 
 The winner is the name or the column of one of the two items, or a tie. All comparisons are one task, whose truth ranks
-all items, unless a column is chosen as the task. A worker's comparisons of a task are added up.
+all items, unless a column is chosen as the task. The comparisons by a worker in a task are added up.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _describes_parts(column: ColumnSample, answers: Codes, present: npt.NDArray[
 
 
 def are_counts(name: str, values: set[str], n_present: int) -> bool:
-    """Return whether a column counts things, by its name and its distinct values, such as 11-50."""
+    """Return whether a column contains counts, judging by its name and its distinct values, such as 11-50."""
     shown = [value for value in values if _COUNT.fullmatch(value)]
     return _COUNTS.fullmatch(name) is not None and bool(shown) and len(shown) >= n_present
 

@@ -1,4 +1,4 @@
-"""Wide tables: one row per task and one column per worker, or the other way round."""
+"""Wide tables: one row per task and one column per worker, or vice versa."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOOKED_AT = 10_000  # rows from which the kinds of columns are inferred
 def stack(
     table: Source, wide: str, chosen: Mapping[str, str], files: Files | None = None
 ) -> tuple[Source, dict[str, str]]:
-    """Convert a wide table into one of worker, task and label; return also the guessed columns.
+    """Convert a wide table into one of worker, task and label; also return the guessed columns.
 
     An empty cell is a missing answer. Rows are named by the chosen column, the column with the name of its role, the
     index of a frame, or the first column if its values are unique. Otherwise they are numbered.

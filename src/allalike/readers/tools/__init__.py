@@ -30,7 +30,7 @@ TOOLS: Registry[Tool] = Registry("tool", Tool, __name__, _HOMES)
 
 
 def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
-    """Return the tool of this name, or the tool that recognises all of the files, or None.
+    """Return the tool with this name, or the tool that recognises all of the files, or None.
 
     >>> find_tool([], None) is None, find_tool([], "mturk").title
     (True, 'Amazon Mechanical Turk')

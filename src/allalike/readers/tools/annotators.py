@@ -53,7 +53,7 @@ def _read_label(value: Any) -> tuple[Any, str]:
 
 
 def _read_mark(shape: Any, label: Any) -> tuple[str, Any]:
-    """Return the kind of a mark, and the mark: a span as [start, end, class], others as objects with a class."""
+    """Return the kind of a mark, and the mark: a span as [start, end, class], other marks as an object with a class."""
     fields = () if isinstance(shape, list) else [key for key in _SHAPES if get(shape, key) is not None]
     kind = "polygons" if isinstance(shape, list) else _SHAPES[fields[0]] if fields else "spans"
     if kind == "spans":

@@ -42,7 +42,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 
 
 class UnexpectedValueError(ValueError):
-    """A value is not of the type that the tool writes. The handler adds the file and the record."""
+    """A value does not have the type that the tool writes. The handler adds the file and the record."""
 
 
 def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
@@ -55,7 +55,7 @@ def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
 
 
 def get(value: Any, *keys: str) -> Any:
-    """Return the first of several fields that an object has, or None; without keys the value itself.
+    """Return the first of several fields that an object has, or None; if no keys are given, the value itself.
 
     >>> get({"uid": 7}, "id", "uid"), get(None, "id"), get_list({"uid": 7}, "games")
     (7, None, [])
@@ -72,7 +72,7 @@ def get(value: Any, *keys: str) -> Any:
 
 def _get(expected: str, types: tuple[type, ...], value: Any, *keys: str, default: Any = REQUIRED) -> Any:
     found = get(value, *keys)
-    if type(found) in types and found not in (math.inf, -math.inf):  # as which 1e999 is read
+    if type(found) in types and found not in (math.inf, -math.inf):  # 1e999 is read as infinity
         return found
     if found is None and default is not REQUIRED:
         return [] if default is list else default
@@ -125,7 +125,7 @@ def load_json(data: bytes, where: str) -> Any:
         raise InputError(f"{where} is empty.")
     try:
         return parse_json(data, parse_constant=lambda _: None)
-    except ValueError as error:  # of JSON, of UTF-8, and of numbers with thousands of digits
+    except ValueError as error:  # invalid JSON or UTF-8, or numbers with thousands of digits
         raise InputError(f"{where} cannot be read as JSON: {str(error).rstrip('.')}.") from error
 
 
@@ -150,7 +150,7 @@ def load_records(path: Path) -> list[Any]:
 
 
 def unwrap(document: Any) -> Any:
-    """Return the list of records that a program wrapped in an object, for example with a count; other values unchanged.
+    """Return the list of records that an object contains, for example with a count, and other values unchanged.
 
     >>> unwrap({"items": [{"id": 1}], "total": 1})
     [{'id': 1}]
@@ -183,7 +183,7 @@ class Peek:
 
     @cached_property
     def ending(self) -> str:
-        """The ending of the name, without the ending of a compression."""
+        """The extension of the file name, without that of a compression format."""
         with suppress(OSError, InputError):  # such as an archive of several files
             return inner_path(self.path).suffix.lower()
         return ""
@@ -233,7 +233,7 @@ class Peek:
         return records or ([document] if isinstance(document, dict) else [])
 
     def has_names(self, *names: str, start: str = "") -> bool:
-        """Return whether the first row has these names, and a name with this start, ignoring case."""
+        """Return whether the first row has these names, and a name with this prefix, ignoring case."""
         plain = [name.strip().casefold() for name in self.names]
         begins = any(name.startswith(start.casefold()) for name in plain)
         return begins and {name.casefold() for name in names} <= {*plain}
@@ -299,7 +299,7 @@ class Original:
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """The width and height of the picture, or None if unknown."""
+        """The width and height of the image, or None if unknown."""
         known = [int(side) for side in self.sides if str(side).isdecimal() and int(side)]
         return (known[0], known[1]) if len(known) == 2 else None
 

@@ -173,7 +173,7 @@ def figure_eight(sheet: Sheet) -> Roles:
     """Read the full report of a job (CSV: _unit_id, _worker_id).
 
     Columns that differ within a unit are questions, and others are inputs. Several choices are a set. If a gold label
-    has several lines, any of them is correct.
+    has several lines, each of them is a correct label.
     """
     remedy = "An aggregated report does not contain workers. Download the full report of the job."
     task, worker = (sheet.need(name, remedy=remedy) for name in ("_unit_id", "_worker_id"))
@@ -204,7 +204,7 @@ def _are_pairs(peek: Peek) -> bool:
 def crowd_kit(sheet: Sheet) -> Roles:
     """Read comparisons (CSV): worker, left, right, label; its other tables are plain ones.
 
-    A pair of items is a task. Its order does not matter if labels name the better item.
+    A pair of items is a task. The order of the items does not matter if labels name the better one.
     """
     worker = sheet.need("worker", "performer")
     columns = [sheet.need(name) for name in ("left", "right", "label")]
@@ -301,7 +301,7 @@ def wrench(export: Export) -> Iterator[Answer]:
 
 
 # Zooniverse. Older tools write outlines as ``{"points": [{"x": ..., "y": ...}, ...]}``, and newer tools as
-# ``{"pathX": [...], "pathY": [...]}``. The metadata may contain the sizes of pictures (``subject_dimensions``).
+# ``{"pathX": [...], "pathY": [...]}``. The metadata may contain the sizes of images (``subject_dimensions``).
 
 _WORKER, _TASKS = "user_name", ("subject_ids", "subject_id")
 _LABELS = ("choice", "data.choice", "value", "data.value", "data.text", "answer", "label")
@@ -347,7 +347,7 @@ def zooniverse(sheet: Sheet) -> Roles:
 
 
 def _name_people(sheet: Sheet) -> None:
-    """Identify volunteers who were not logged in by another id."""
+    """Use another id for volunteers who were not logged in."""
     people = sheet.cells(_WORKER)
     nameless = sum(map(is_blank, people))
     if not nameless:
@@ -359,7 +359,7 @@ def _name_people(sheet: Sheet) -> None:
 
 
 def _find_experts(sheet: Sheet) -> list[bool]:
-    """Return whether each row is by an expert, and add a message with their number."""
+    """Return for each row whether it is by an expert, and add a message with the number of such rows."""
     experts = [False] * len(sheet.cells(_WORKER))
     for name in filter(sheet.columns.__contains__, ("gold_standard", "expert")):
         marks = [cell.strip().casefold() in ("true", "expert") for cell in sheet.cells(name)]

@@ -1,8 +1,8 @@
 """Logs of evaluation frameworks: answers of models, and verdicts of judges on them.
 
-A log can be read in three ways. If several judges gave a verdict on each answer, judges are the workers and answers are
-the tasks. If several models answered the same items, models are the workers. Their labels are their answers, with the
-target as gold label, or their scores. If several ways are possible, an error asks for the question.
+A log can be read in three ways. If several judges gave a verdict on each answer, the judges are the workers and the
+answers are the tasks. If several models answered the same items, the models are the workers. Their labels are their
+answers, with the target as gold label, or their scores. If several ways are possible, an error asks for the question.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _read_sample(export: Export, record: Any, case: Case, aspect: str) -> Iterat
 
 
 def _is_likelihood(response: Any) -> bool:
-    """Return whether a response is a pair of a log likelihood and whether it is the greedy choice."""
+    """Return whether a response is a log likelihood paired with a boolean, which is true for the greedy choice."""
     return isinstance(response, list) and len(response) == 2 and str(response[1]).lower() in ("true", "false")
 
 
@@ -523,8 +523,8 @@ def mt_bench(export: Export) -> Iterator[Answer]:
     """Read judgments of models' answers: winners of pairs, or scores (JSONL).
 
     Record: ``{"question_id": 81, "turn": 1, "model_1": "a", "model_2": "b", "judge": "gpt-4", "g1_winner": "a"}``. The
-    worker is the judge with its prompt, the task the question with its turn and its models. Single answers have a
-    ``score``, battles of arenas a ``winner``.
+    worker is the judge with its prompt, and the task is the question with its turn and models. Single answers have a
+    ``score``, and arena battles a ``winner``.
     """
     for record in export.records():
         judge = record.get("judge")

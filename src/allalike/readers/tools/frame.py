@@ -1,13 +1,13 @@
-"""The frame of tools that write records: a reader is a function that yields answers.
+"""Framework for tools that write records: a reader is a function that yields answers.
 
 `Export` opens files, numbers their records, names file and record in errors, chooses the question, converts choices
 into classes or sets, and builds the table. If annotators have separate files, the path of a file identifies the
 annotator and the document.
 
-Everything that a worker drew of a class in a picture is one mask. If there are several classes, each pair of a picture
-and a class drawn in it is a task, like the values of a label map. A worker who saw the picture without drawing the
-class has an empty mask. A picture of unknown size ends with its outlines, because distances of masks do not depend on
-its size.
+All regions of a class that a worker drew in an image form one mask. If there are several classes, each pair of an
+image and a class drawn in it is a task, like the values of a label map. A worker who saw the image without drawing
+the class has an empty mask. An image of unknown size is assumed to end with its outlines, because distances of masks do
+not depend on its size.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from allalike.readers.formats.files import Files
 
     Reader = Callable[["Export"], Iterable["Answer"]]
-    Size = tuple[float, float] | None  # height and width of a picture
+    Size = tuple[float, float] | None  # height and width of an image
 
 REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # an empty list is an answer
 AREAS = "areas"  # outlined or painted
@@ -74,7 +74,7 @@ def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]
 
 
 def mark(label: Any, **shape: Any) -> dict[str, Any]:
-    """Return a mark in a picture, such as a box or a point, with its class if it has one.
+    """Return a mark in an image, such as a box or a point, with its class if it has one.
 
     >>> mark("cat", bbox=[1, 2, 30, 40]), mark(None, x=1, y=2)
     ({'bbox': [1, 2, 30, 40], 'label': 'cat'}, {'x': 1, 'y': 2})
@@ -118,7 +118,7 @@ class Answer:
 
 @dataclass
 class Areas:
-    """Areas that workers drew in pictures, and the sizes of the pictures."""
+    """Areas that workers drew in images, and the sizes of the images."""
 
     where: str
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Areas:
     flat: int = 0
 
     def draw(self, worker: Any, picture: Hashable, kind: Any, part: Part, size: Size = None) -> None:
-        """Add an outline or a painted area of a class, with the height and width of the picture if known."""
+        """Add an outline or a painted area of a class, with the height and width of the image if known."""
         self.measure(picture, (part.height, part.width) if isinstance(part, Mask) else size)
         if isinstance(part, Mask) or len(part) >= _MIN_POINTS:
             self.drawn.setdefault(picture, {}).setdefault(kind, {}).setdefault(worker, []).append(part)
@@ -134,7 +134,7 @@ class Areas:
             self.flat += 1
 
     def measure(self, picture: Hashable, size: Size) -> None:
-        """Note the height and width of a picture; refuse a size that differs from a known one."""
+        """Record the height and width of an image; refuse a size that differs from a known one."""
         if size is None:
             return
         try:
@@ -149,7 +149,7 @@ class Areas:
             )
 
     def masks(self, seen: Iterable[tuple[Any, Hashable]]) -> Iterator[tuple[Any, Any, Any, Mask]]:
-        """Yield worker, picture, class and mask for all workers who saw a picture in which the class was drawn."""
+        """Yield worker, image, class and mask for all workers who saw an image in which the class was drawn."""
         viewers: dict[Hashable, dict[Any, None]] = {}
         for worker, picture in seen:
             viewers.setdefault(picture, {})[worker] = None
@@ -206,8 +206,8 @@ class Export:
     """The files of a tool while a reader iterates over them, and its answers by question.
 
     ``path`` is the current file, ``number`` the number of the current record, and ``at`` its place for errors.
-    ``originals`` collect the content of tasks if requested. ``refused`` are the reasons why the answers to a question
-    are not comparable. A reader may replace ``finish``, which converts the table.
+    ``originals`` collect the content of tasks if requested. ``refused`` contains the reasons why the answers to a
+    question are not comparable. A reader may replace ``finish``, which converts the table.
     """
 
     tool: Tool
@@ -273,11 +273,11 @@ class Export:
 
     @property
     def owner(self) -> str:
-        """The annotator of the current file, by its name or folder."""
+        """The annotator of the current file, identified by its name or folder."""
         return self.places[self.path][0]
 
     def worker(self, *named: Any) -> Any:
-        """Return the first given worker, or with `by_file` the owner of the file."""
+        """Return the owner of the file if `by_file` is set, or else the first worker that is given."""
         return self.owner if self.by_file else next((name for name in named if name is not None), None)
 
     def refuse_one_file(self, content: str) -> None:
@@ -305,7 +305,7 @@ class Export:
         self._seen[worker, task, is_gold] += 1
 
     def draw(self, question: str, worker: Any, picture: Any, kind: Any, part: Part, size: Size = None) -> None:
-        """Add an outline or a painted area of a class, by a worker who saw the picture."""
+        """Add an outline or a painted area of a class, by a worker who saw the image."""
         self.areas.setdefault(question, Areas(self.where)).draw(worker, picture, kind, part, size)
 
     def show(self, task: Any, record: Mapping[str, Any], **shown: Any) -> None:
@@ -438,9 +438,9 @@ def _unify(answers: list[Answer], gold: list[Answer]) -> None:
 def place_files(
     paths: Sequence[Path], *, by_name: bool = False, by_folder: bool = False
 ) -> dict[Path, tuple[str, str]]:
-    """Return worker and document of each file: the worker is its name if all names differ, and else its folder.
+    """Return the worker and document of each file: the worker is its name if all names differ, or else its folder.
 
-    With ``by_name`` it is the name if any names differ. The folder is the first level that is not common to all.
+    With ``by_name``, it is the name if any names differ. The folder is the first level that is not common to all.
 
     >>> from pathlib import Path
     >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]

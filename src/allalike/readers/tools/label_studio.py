@@ -128,9 +128,9 @@ def _name_task(task: dict[str, Any]) -> Any:
 
 
 def _show(export: Export, name: Any, task: dict[str, Any]) -> None:
-    """Record the content of a task with its results, which also contain the sizes of pictures."""
+    """Record the content of a task with its results, which also contain the sizes of images."""
     texts = _list_texts(task)
-    shown = texts[0] if len(texts) == 1 else None  # may be the name of a picture
+    shown = texts[0] if len(texts) == 1 else None  # may be the name of an image
     sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
     results = [item for sheet in sheets for item in get_list(sheet, "result")]
     sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
@@ -259,7 +259,7 @@ def _read_region(kind: str, item: dict[str, Any]) -> Any:
 
 
 def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
-    """Return start, end and class of a span, in seconds or characters; in HTML pages, of their whole text."""
+    """Return start, end and class of a span, in seconds or in characters (for HTML pages, of the whole text)."""
     offsets = value.get("globalOffsets") or value
     start, end = offsets.get("start"), offsets.get("end")
     if isinstance(start, str) and item.get("type") != "timeserieslabels":
@@ -287,12 +287,12 @@ def _draw(export: Export, control: str, worker: Any, task: Any, items: Items) ->
 
 
 def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of a brush in a picture of this size.
+    """Return the mask of a brush in an image of this size.
 
     The mask is a stream of bits. It begins with the number of words (32 bits), the size of a word minus one (5 bits),
-    and four sizes of run lengths minus one (4 bits each). A run is a bit that is set if one word is repeated, two bits
-    that choose a size, the number of words minus one with that size, and the word or words. Words are the bytes of a
-    picture with four channels, the last of which is the mask.
+    and four sizes of run lengths minus one (4 bits each). A run consists of a bit that is set if one word is repeated,
+    two bits that choose a size, the number of words minus one with that size, and the word or words. Words are the
+    bytes of an image with four channels, the last of which is the mask.
 
     >>> _read_brush([0, 0, 0, 8, 57, 27, 252, 96, 17, 255, 128], 1, 2)
     array([[False,  True]])

@@ -1,4 +1,4 @@
-"""Marks in pictures and texts: COCO and CVAT, with outlined and painted areas as masks; brat and CoNLL."""
+"""Marks in images and texts: COCO and CVAT, with outlined and painted areas as masks; brat and CoNLL."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _has(found: dict[str, Any], key: str) -> bool:
 
 
 def _is_coco(peek: Peek) -> bool:
-    """Return whether a file contains pictures and annotations, or a list of detections."""
+    """Return whether a file contains images and annotations, or a list of detections."""
     if not isinstance(peek.document, dict):
         results = ("image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records)
         return bool(peek.records) and all(results)
@@ -109,11 +109,11 @@ def _is_coco(peek: Peek) -> bool:
 
 @record_tool("coco", "COCO", _is_coco, shows=True)
 def coco(export: Export) -> Iterator[Answer]:
-    """Read boxes, outlines or key points in pictures, one file per annotator (JSON).
+    """Read boxes, outlines or key points in images, one file per annotator (JSON).
 
     File: ``{"images": [...], "categories": [...], "annotations": [{"image_id": 1, "bbox": [1, 2, 30, 40]}]}``, or a
     list of results, which contains only annotations. The worker is the file name, or the ``annotator`` of the marks.
-    The question can be another field than ``bbox``. The annotator of a file saw all of its pictures.
+    The question can be a field other than ``bbox``. The annotator of a file saw all of its images.
     """
     pages = [_Document.read(export, path) for path in export.paths]
     marks = [found for page in pages for found in page.marks]
@@ -159,7 +159,7 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
 
 
 def parse_annotations(path: Path) -> Element:
-    """Parse a file of annotations as XML, without entities."""
+    """Parse a file of annotations as XML, and refuse entities."""
     from xml.etree import ElementTree  # nosec B405 # entities are refused below
 
     data = read_bytes(path)
@@ -178,11 +178,11 @@ def _is_cvat(peek: Peek) -> bool:
 
 @record_tool("cvat", "CVAT", _is_cvat, shows=True)
 def cvat(export: Export) -> Iterator[Answer]:
-    """Read tags, boxes, outlines or points in pictures and videos, one file per annotator (XML).
+    """Read tags, boxes, outlines or points in images and videos, one file per annotator (XML).
 
     Image: ``<image id="0" name="a.jpg"><box label="cat" xtl="1" ytl="2" xbr="31" ybr="42"/></image>``. Questions are
     ``tags``, their attributes, ``boxes``, ``areas`` (polygons and masks), ``polylines``, ``points`` and ``ellipses``.
-    Shapes in the tracks of a video are marks in its frames. All annotators saw a frame that one of them marked.
+    Shapes in the tracks of a video are marks in its frames. A frame that one annotator marked counts as seen by all.
     """
     export.refuse_one_file("the marks of one annotator")
     pages = [_Page(export, path) for path in export.paths]
@@ -197,7 +197,7 @@ def cvat(export: Export) -> Iterator[Answer]:
 
 
 class _Page:
-    """A CVAT file: marks by picture or video frame, and by question; areas are drawn into the export."""
+    """A CVAT file: marks by image or video frame, and by question; areas are drawn into the export."""
 
     def __init__(self, export: Export, path: Path) -> None:
         self.export, self.worker = export, export.places[path][0]
@@ -260,7 +260,7 @@ def _read_points(shape: Element) -> list[list[float]]:
 
 
 def _read_mask(shape: Element, size: Size) -> Mask:
-    """Decode the run lengths of a mask, by row, in a box of the picture."""
+    """Decode the row-wise run lengths of a mask within a box of the image."""
     left, top, width, height = map(int, _read_numbers(shape, "left", "top", "width", "height"))
     try:
         runs = list(map(int, shape.get("rle", "").split(",")))
@@ -409,7 +409,7 @@ class _Tokens:
         return cls(path, [(place, token - (place == begin), cells) for place, token, cells in others], head)
 
     def find_annotators(self) -> list[int]:
-        """Return the columns of tags that share classes: then each is an annotator, not an annotation layer."""
+        """Return the columns of tags if they share classes: then each is an annotator, not an annotation layer."""
         classes: dict[int, set[str]] = {}
         for column in range(1, len(self.names)):
             tags = {cells[column] for _, _, cells in self.rows}

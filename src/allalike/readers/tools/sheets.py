@@ -1,4 +1,4 @@
-"""The frame of tools that write tables: delimited text or spreadsheets, loaded into columns that readers modify."""
+"""Framework for tools that write tables: delimited text or spreadsheets, loaded into columns that readers modify."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Sheet:
         return found
 
     def starting(self, start: str) -> list[str]:
-        """Return the columns whose names have this start, ignoring case."""
+        """Return the columns whose names have this prefix, ignoring case."""
         return [name for name in self.columns if name.strip().casefold().startswith(start.casefold())]
 
     def place(self, row: int) -> str:
@@ -129,7 +129,7 @@ class Sheet:
             self.keep(rows)
 
     def stack(self, groups: Mapping[str, Sequence[str]]) -> None:
-        """Concatenate each group of columns into one, and repeat the other columns accordingly."""
+        """Concatenate the columns of each group into one, and repeat the other columns accordingly."""
         n_parts = len(next(iter(groups.values())))
         stacked = {}
         for name, parts in groups.items():
@@ -265,7 +265,7 @@ def as_column(values: Any) -> Any:
 
 
 def is_blank(cell: Any) -> bool:
-    """Return whether a cell has no answer."""
+    """Return whether a cell contains no answer."""
     return cell.strip() in BLANKS if isinstance(cell, str) else cell is None
 
 
@@ -302,7 +302,7 @@ def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str]
 
 
 def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Return the ticked options of each row, with cells that are neither blank nor false."""
+    """Return the ticked options of each row: those whose cells are neither blank nor false."""
     rows = []
     for row in zip(*options.values(), strict=True):
         ticks = [not is_blank(cell) and cell.strip().casefold() not in ("false", "off") for cell in row]

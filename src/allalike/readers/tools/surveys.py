@@ -60,17 +60,17 @@ _UNTICKED = "no"
 _MARKS = frozenset({"1", "1.0", "y", "x", "true", "checked", "selected"})
 _ENDING = re.compile(r"(\s*\[[^\[\]]*\]|_\d+)$")
 _MAX_SHOWN = 3  # answers in the name of a block
-_LEAST_CHANCE, _MIN_ROWS, _MAX_STRAIGHT = 0.01, 3, 0.1  # of equal answers; of a matrix; share of people
+_LEAST_CHANCE, _MIN_ROWS, _MAX_STRAIGHT = 0.01, 3, 0.1  # chance of equal answers; rows of a matrix; share of people
 _FAST, _MIN_PEOPLE = 1 / 3, 10  # share of the median time, and people required to estimate it
 
 
 def _plain(name: str) -> str:
-    """Return the letters and digits of a name in lower case."""
+    """Return only the letters and digits of a name, in lower case."""
     return re.sub(r"[\W_]", "", name.casefold())
 
 
 def _code(name: str) -> str:
-    """Return the plain name of a column; for a code followed by a text (``Q1. Is it red?``), of the code."""
+    """Return the plain name of a column; for a code followed by a text (``Q1. Is it red?``), that of the code."""
     return _plain(name.partition(". ")[0])
 
 
@@ -100,8 +100,8 @@ class Form:
 class SurveyTool(Tool):
     """A tool with one row per person in its exports; its reader prepares the form.
 
-    ``heads`` are sets of plain column names, one of which every file contains. ``ids`` are columns with the id of a
-    response, and ``known`` and ``written`` match names of other columns of metadata.
+    ``heads`` are sets of plain column names, and every file contains one of these sets. ``ids`` are columns with the id
+    of a response, and ``known`` and ``written`` match names of other columns of metadata.
     """
 
     heads: ClassVar[list[set[str]]]
@@ -237,7 +237,7 @@ def _read_rows(path: Path, files: Files) -> list[list[str]]:
 
 
 def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: Files) -> list[str]:
-    """Return the columns of questions: the included ones, or else those without a reason against them."""
+    """Return the columns of questions: the included ones, or else those without a reason for exclusion."""
     if files.include:
         questions = [name for name in form.names if _matches(name, files.include)]
     else:
@@ -307,7 +307,7 @@ def find_instructed(text: str, answers: Collection[str]) -> str | None:
 
 
 def _group_by_stem(names: Iterable[str]) -> dict[str, list[str]]:
-    """Group the parts of a question, whose names differ in a final number or bracket."""
+    """Group the parts of a question, whose names differ only in a final number or bracket."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(_ENDING.sub("", name), []).append(name)
@@ -326,7 +326,7 @@ def find_matrices(columns: Columns) -> dict[str, list[str]]:
 
 
 def find_blocks(columns: Columns) -> dict[str, str]:
-    """Return the name of the block of each question; a block is the questions with a common scale.
+    """Return the name of the block of each question; a block contains the questions with a common scale.
 
     The rows of a matrix are a block: their names differ only in a final number or bracket, and they share answers.
     Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in the same
@@ -377,8 +377,8 @@ def _name_block(names: Sequence[str], levels: Set[str]) -> str:
 def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the columns of options, with "no" for each option that a person left blank while ticking another.
 
-    Options of a question are columns whose names differ in a final number or bracket. Each has a single value: the same
-    mark in all of them, or the option's own text.
+    Options of a question are columns whose names differ only in a final number or bracket. Each has a single value: the
+    same mark in all of them, or the option's own text.
     """
     filled: dict[str, list[str]] = {}
     for stem, names in _group_by_stem(columns).items():
@@ -400,11 +400,11 @@ def fill_ticks(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
 def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
     """Return the rows of people whose answers should be checked, with the reasons; most reasons first.
 
-    Three signs need no gold labels. A person failed an **attention check**. Or they gave the **same answer** in all
-    rows of a matrix, though the product of the answer's shares in each row is below 1 % and at most a tenth of the
-    people did so. Or they took **less than a third of the median time**: if times were lognormal with a deviation of
-    0.5, 1.4 % of careful people would be as fast. Leiner (Too fast, too straight, too weird. Survey Research Methods
-    2019) compares such signs. None of them is a proof.
+    Three signs need no gold labels: a person failed an **attention check**; gave the **same answer** in all rows of a
+    matrix, although the product of the answer's shares in each row is below 1 % and at most a tenth of the people did
+    so; or took **less than a third of the median time** (if log times were normal with a deviation of 0.5, 1.4 % of
+    careful people would be as fast). Leiner (Too fast, too straight, too weird. Survey Research Methods 2019) compares
+    such signs. None of them is proof.
     """
     reasons: dict[int, list[str]] = {}
     for name in [name for name in form.checks if name not in answers]:
@@ -425,7 +425,7 @@ def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
 
 
 def _find_straight(columns: Sequence[Sequence[str]]) -> list[int]:
-    """Return the people who gave the same answer in all rows of a matrix, though that is improbable."""
+    """Return the people who gave the same answer in all rows of a matrix, although that is improbable."""
     if len(columns) < _MIN_ROWS:
         return []
     counts = [Counter(cells) for cells in columns]

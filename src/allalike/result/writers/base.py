@@ -82,14 +82,14 @@ class Findings:
         return tool.list_originals(exports, self.files)
 
     def found(self) -> Iterator[tuple[Truth, Original, Any, str | None]]:
-        """Yield each estimated label, the content of its task, and the picture and the class of the task."""
+        """Yield each estimated label, the content of its task, and the image and the class of the task."""
         for truth in self.truths():
             if truth.label is not None:
                 picture, kind = self.part(truth.task)
                 yield truth, self.originals.get(str(picture)) or Original(picture=str(truth.task)), picture, kind
 
     def part(self, task: Any) -> tuple[Any, str | None]:
-        """Return the picture and the class of a task if each class of a picture is a separate task."""
+        """Return the image and the class of a task if each class of an image is a separate task."""
         picture, _, kind = str(task).rpartition("/")
         areas = self.domain == "bitmap" and str(task) not in self.originals and picture in self.originals
         return (picture, kind) if areas else (task, None)
@@ -145,7 +145,7 @@ class Writer(Options, ABC):
         return value
 
     def pixels(self, truth: Truth) -> npt.NDArray[np.bool_]:
-        """Return the pixels of a mask; raise an error for a volume, because the tool supports pictures only."""
+        """Return the pixels of a mask; raise an error for a volume, because the tool supports images only."""
         pixels = np.asarray(truth.label, np.bool_)
         if pixels.ndim != 2:
             raise UnsupportedError(
@@ -208,8 +208,8 @@ _REASON = "All of your answers are identical, regardless of the task."  # for a 
 class MTurkWriter(Writer):
     """Writer of MTurk batches: the downloaded batch with decisions on undecided assignments, ready for upload.
 
-    Workers who always give the same answer are rejected, with the reason in the column ``Reject``. Other workers of the
-    block list stay undecided: check them yourself, because a crowd may be wrong about a worker. All others have an
+    Workers who always give the same answer are rejected, with the reason in the column ``Reject``. Other workers on the
+    block list stay undecided. Check them yourself, because a crowd may be wrong about a worker. All others have an
     ``x`` in the column ``Approve``. Assignments that were approved or rejected before, or have an entry in one of these
     columns, are not changed.
 

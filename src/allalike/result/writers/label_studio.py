@@ -43,7 +43,7 @@ class LabelStudioWriter(Writer):
     """Writer of Label Studio's JSON: tasks with the estimated label as a prediction or as an annotation.
 
     If the answers are an export of Label Studio, tasks have their original data and labels their original control.
-    Otherwise the task is the text or the picture, and the control is called ``label``.
+    Otherwise the task is the text or the image, and the control is called ``label``.
 
     >>> import tempfile, pathlib
     >>> from allalike.result.writers import Findings, Truth

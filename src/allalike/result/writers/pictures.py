@@ -28,7 +28,7 @@ _READ = ("areas", "boxes", "tags")  # the questions in CVAT's files that can be 
 
 
 def _name_size(truth: Truth, original: Original) -> dict[str, int]:
-    """Return width and height of the picture, if they are known."""
+    """Return the width and height of the image, if they are known."""
     size = truth.label.shape[::-1] if isinstance(truth.label, np.ndarray) else original.size or ()
     return dict(zip(("width", "height"), size, strict=False))
 

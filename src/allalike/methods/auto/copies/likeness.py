@@ -1,34 +1,34 @@
 """Copy groups for labels with a distance: numbers, rankings, texts, sets, masks.
 
-The mean distance of two independent workers follows from their errors. With errors f measured as distances to the
-truth, the mean distance of workers i and j is about
+The mean distance between two independent workers follows from their errors. With errors f measured as distances to the
+truth, the mean distance between workers i and j is about
 
     E_ij = f_i + f_j - gamma f_i f_j,
 
 where gamma = 1/D, and D is the distance of a guess: a worker who guesses (f = D) has distance D to all others. For
-numbers, distances are squared, gamma = 0, and R = sqrt(E) replaces E below. A pair much closer than E has copied.
+numbers, distances are squared and gamma = 0. R is sqrt(E) for numbers, else E. A pair much closer than R has copied.
 
-**Errors.** f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the mean distance (for
-numbers its square). Weights are sqrt(common tasks) (1 - gamma f_j), and a group counts once. There are 30 rounds,
-damped by one half. The median is robust to the small distances between copies.
+**Errors.** f_i is the weighted median over j of (q_ij - f_j) / (1 - gamma f_j), where q is the mean distance d (for
+numbers, its square). Weights are sqrt(common tasks) (1 - gamma f_j), and a group counts once. Errors are updated in 30
+rounds with a damping factor of one half. The median is robust to the small distances between copies.
 
-**Evidence.** z = (d - R) / se. The standard error has two parts. One is that of the mean, base / sqrt(common tasks),
-where base is kappa R for numbers and kappa sqrt(E (1 - gamma E)) otherwise, and kappa is the median over pairs. The
-other is that of E, because an error estimated from few peers is uncertain. All pairs may vary more than this, so z is
-centred by its median, if negative, and divided by its spread above the median, if above 0.8. A hit is a pair with z
-below the normal quantile of 0.01 / pairs and a ratio d / R below a limit: 0.15, then 0.3, then 0.5, so that tight
-copies come first. Errors are estimated again after each merge. Two groups merge if at least half of the pairs between
-them have five common tasks, and the mean ratio of these is below limit + 0.15. Hits outside groups are reported as
-similar workers, and count separately.
+**Evidence.** z = (d - R) / se. The standard error has two parts. The first is that of the mean, base / sqrt(common
+tasks), where base is kappa R for numbers and kappa sqrt(E (1 - gamma E)) otherwise, and kappa is a median over pairs.
+The second is that of R, because an error estimated from few peers is uncertain. All pairs may vary more than this, so a
+negative median of z is subtracted, and z is divided by its spread above the median if this exceeds 0.8. A hit is a pair
+with z below the normal quantile of 0.01 / pairs and a ratio d / R below a limit: 0.15, then 0.3, then 0.5, so that
+tight copies are found first. Errors are estimated again after each merge. Two groups merge if at least half of the
+pairs between them have five common tasks, and the mean ratio of these is below limit + 0.15. Hits outside groups are
+reported as similar workers, who count separately.
 
-Numbers need more evidence. Two people with similar habits are slightly closer than their errors explain on every task.
-Copies give the same number on some tasks, and independent ones on the others. So above the first limit, the coefficient
-of variation of the distances of copies must be 1.5 times the usual. With a share phi of equal answers and normal
-errors its square is (pi / 2) / (1 - phi) - 1, which is four times the usual at phi = 0.5.
+Numbers need more evidence. On every task, two people with similar habits are slightly closer than their errors explain.
+Copies give equal numbers on some tasks, and independent numbers on the others. Above the first limit, the coefficient
+of variation of the distances between copies must therefore be 1.5 times the usual one. With normal errors and a share
+phi of equal answers, its square is (pi / 2) / (1 - phi) - 1, nearly four times the usual at phi = 0.5.
 
-It fails if workers share errors for other reasons: experts who read the same book, or people who always answer "about
-one half". The latter are uninformative (`allalike.methods.auto.screening`) and are excluded first. Pairs with fewer
-than five common tasks are not compared, and loose copies need thirty.
+The test fails if workers share errors for other reasons: experts who read the same book, or people who always answer
+"about one half". The latter are uninformative (`allalike.methods.auto.screening`) and are excluded first. Pairs with
+fewer than five common tasks are not compared, and loose copies need at least thirty.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Medians:
-    """The places of values, prepared for medians per place."""
+    """The place of each value, prepared for computing the median at each place."""
 
     place: Array
     count: Array
@@ -65,7 +65,7 @@ class Medians:
 
     @classmethod
     def of(cls, place: Array, n: int) -> Medians:
-        """Prepare the places of values, which are below n."""
+        """Prepare the places of values; places are integers below n."""
         count = np.bincount(place, minlength=n)
         width = int(count.max(initial=0))
         if n * width > _MAX_EMPTY * len(place):
@@ -128,7 +128,7 @@ _LEAST_SPREAD = 0.8  # of z; below 1, because each pair contributes to the error
 
 @dataclass(frozen=True)
 class _Crowds:
-    """The pairs, gamma, and whether q is a square: constant during the search."""
+    """Constants of the search: the pairs, gamma, and whether q is a squared distance."""
 
     met: WorkerPairs
     gamma: float
@@ -142,7 +142,7 @@ class _Crowds:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """Per pair: ratio of the distance to the expected one, z (both NaN if unknown), and whether distances are mixed."""
+    """Per pair: ratio of actual to expected distance, z (both NaN if unknown), and whether distances are mixtures."""
 
     ratio: Floats
     z: Floats
@@ -189,7 +189,7 @@ def _group(crowds: _Crowds, number: Numbers) -> tuple[Numbers, Numbers, _Evidenc
 
 
 def _merge(met: WorkerPairs, ratio: Floats, number: Numbers, hits: Numbers, most: float) -> bool:
-    """Merge groups connected by hits, the strongest first, if their pairs are close; return whether any merged."""
+    """Merge groups connected by hits, the strongest first, if their pairs are close; return whether any were merged."""
     if not (number[met.left[hits]] != number[met.right[hits]]).any():
         return False
     merged = False
@@ -257,7 +257,7 @@ def _bounded(distance: Floats, gamma: float) -> Floats:
 
 
 def _find_faults(crowds: _Crowds, number: Numbers) -> tuple[Floats, Floats]:
-    """Return each worker's error, and the effective number of peers that it is estimated from."""
+    """Return each worker's error, and the effective number of peers from which it is estimated."""
     who, peer, mean, common = _directed(crowds.met, number)
     n = len(number)
     q = mean**2 if crowds.squared else mean
@@ -299,12 +299,12 @@ def _find_errors(crowds: _Crowds, once: Floats, fault: Floats, peers: Floats, us
 
 
 def _median(values: Floats, which: npt.NDArray[np.bool_]) -> float:
-    """Return the median of the selected values; NaN without any."""
+    """Return the median of the selected values; NaN if there are none."""
     return float(_medians(np.zeros(len(values), np.intp), values, which, 1)[0])
 
 
 def _medians(place: Numbers, values: Floats, which: npt.NDArray[np.bool_], n: int) -> Floats:
-    """Return the median of the selected values at each place; NaN without any."""
+    """Return the median of the selected values at each place; NaN if there are none."""
     which = which & ~np.isnan(values)
     return Medians.of(place[which], n).find(values[which], np.ones(int(which.sum())))
 
@@ -344,7 +344,7 @@ def _describe_groups(
 
 
 def _count_shared(block: Block, number: Floats) -> dict[str, Floats]:
-    """Count, per worker, tasks that their group shares; each of g answers is 1/g of a task."""
+    """Count the tasks that each worker's group shares; each of g answers counts as 1/g of a task."""
     group = number.take(block.worker).astype(np.intp)
     _, place, size = np.unique(block.task * len(number) + group, return_inverse=True, return_counts=True)
     return {"shared": block.per_worker(np.where(size > 1, 1.0 / size, 0.0)[place])}

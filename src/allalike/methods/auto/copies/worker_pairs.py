@@ -1,13 +1,13 @@
 """Worker pairs: mean distance and number of common tasks of every pair of workers with a common task.
 
-Distances must be comparable between tasks. Bounded distances are. Squared distances of numbers and vectors are not, so
-their roots are divided by the scale of the task: the median distance of two of its answers, and at least a tenth of the
+Distances must be comparable between tasks, as bounded distances are. For squared distances of numbers and vectors,
+roots are divided by the scale of the task: the median distance between two of its answers, at least a tenth of the
 median scale. Distances are capped at five scales, so that one typing error does not outweigh a hundred answers.
 
-The sums of distances and of their squares, and the numbers of common tasks, are matrices that are added over blocks on
-any engine, for a range of workers at a time, and sparse if few workers meet. If not all pairs fit in memory, those with
-fewer than five common tasks are excluded, because they cannot show copying. A worker keeps up to a hundred such pairs,
-however, because these are needed to estimate their error.
+The sums of distances and of their squares, and the numbers of common tasks, are matrices that any engine adds up over
+blocks, one range of workers at a time. They are sparse if few workers have common tasks. If not all pairs fit in
+memory, those with fewer than five common tasks are excluded, because they cannot show copying. A worker keeps up to a
+hundred such pairs, however, because the estimate of their error needs them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BYTES_PER_PAIR = 250
 _ENTRIES_PER_RANGE = 1 << 24
 _MAX_SHARE = 0.25  # of the free memory, for the sums of a range of workers
 _PAIRS_PER_SLICE = 1 << 18
-_MAX_PEERS = 100  # of a worker: twice as many as their error is estimated from, because some may be copies
+_MAX_PEERS = 100  # of a worker: twice as many as are used to estimate the worker's error, because some may be copies
 _NUMBERS_PER_CHUNK = 1 << 22
 _MAX_STEPS = 50  # around the circle of a task's answers: all pairs of up to a hundred
 _LEAST_SCALE = 0.1  # of the median scale
@@ -85,7 +85,7 @@ class WorkerPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskScale:
-    """The median distance of two answers to each task; NaN with a single answer."""
+    """The median distance between two answers to each task; NaN for tasks with a single answer."""
 
     scale: Floats
 
@@ -116,7 +116,7 @@ def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) ->
 
 
 def _sift(listed: Iterable[tuple[Array, ...]], dropped: npt.NDArray[np.bool_]) -> WorkerPairs:
-    """Join pairs, and exclude those with few common tasks as they arrive."""
+    """Concatenate pairs, excluding those with few common tasks as they arrive."""
     found = WorkerPairs(*np.empty((2, 0), np.int64), *np.empty((4, 0)))
     for columns in listed:
         part = WorkerPairs(*columns)
@@ -133,7 +133,7 @@ def rank_peers(who: Array, peer: Array, common: Floats, n_workers: int) -> tuple
 
 
 def _scale_tasks(run: Run) -> tuple[Run, float]:
-    """Return the run with the scale of each task, and the least scale."""
+    """Return the run with the scale of each task, and the smallest scale."""
     scaled = run.map(partial(_with_scale, kernels=run.kernels))
     scale = scaled.collect(_scale_of)["scale"]
     known = np.sort(scale[scale > 0])
@@ -141,7 +141,7 @@ def _scale_tasks(run: Run) -> tuple[Run, float]:
 
 
 def _with_scale(block: Block, *, kernels: Kernels) -> Block:
-    """Add the median distance of pairs of answers to each task: of all pairs up to a hundred answers."""
+    """Add the median distance between answers to each task, over all pairs if there are at most a hundred answers."""
     if are_alike(block):
         return block.keeping(TaskScale(_median_rows(block, kernels)))
     size, first = block.to_answers(block.sizes), block.to_answers(block.starts)
@@ -181,7 +181,7 @@ def _compare_answers(
 ) -> Iterator[tuple[Array, Array, Floats]]:
     """Yield pairs of answers to a task, the first by a worker in ``rows``, and their distances.
 
-    ``least`` is the least scale of scaled distances. Unknown distances are excluded.
+    ``least`` is the smallest scale by which distances are divided. Unknown distances are excluded.
     """
     for left, right, distance in _pairs_of(block, rows, kernels):
         once = (block.worker[left] < block.worker[right]) & ~np.isnan(distance)
