@@ -32,7 +32,7 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
-    The block needs the `Order` of its numbers, which should be centred.
+    The block must contain the `Order` of its numbers, which should be centred.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.block import find_order
@@ -50,7 +50,7 @@ def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Compute `peer_distances` for levels: integers with few distinct values per task.
 
-    The block needs its `LabelGroups`, sorted by level.
+    The block must contain its `LabelGroups`, sorted by level.
 
     >>> from allalike._core.blocks.block import Block
     >>> from allalike._core.blocks.block import group_labels
@@ -70,7 +70,7 @@ def level_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def add_in_order(number: Array, weight: Floats, sizes: Array, total: Floats) -> Floats:
-    """Sum the weighted distances of each number to all numbers of its sorted segment."""
+    """Sum the weighted distances between each number and all numbers in its sorted segment."""
     product = weight * number
     below, up_to = add_up_to(weight, sizes), add_up_to(product, sizes)
     whole = np.repeat(up_to[np.cumsum(sizes) - 1], sizes)

@@ -4,7 +4,7 @@
 
 After scaling every vector to length sqrt(1/2), the cosine distance is a squared distance, with the same linear-time
 sums. The difference of scaled vectors is also more accurate: 1 - cos loses all digits for almost parallel vectors. The
-distance ranges from 0 (same direction) over 1 (orthogonal) to 2 (opposite). It is not a metric. Zero vectors have no
+distance ranges from 0 (same direction) through 1 (orthogonal) to 2 (opposite). It is not a metric. Zero vectors have no
 direction.
 """
 

@@ -27,9 +27,9 @@ _LARGEST_CODE = 1 << 60
 
 
 def sequences(tokens: TokenCodes) -> Iterator[tuple[Ints, Ints, int]]:
-    """Yield for each n the codes of all n-grams, text by text, their number per text, and an upper bound on codes.
+    """For each n, yield the codes of all n-grams, text by text, their number per text, and an upper bound on codes.
 
-    An n-gram is a number whose digits are token codes. Before numbers become too large, the occurring ones are
+    An n-gram is a number whose digits are token codes. Before numbers become too large, those that occur are
     renumbered.
     """
     base = max(tokens.n_codes, 1)

@@ -26,7 +26,7 @@ def distance(left: Array, right: Array) -> Floats:
 def peer_distances(block: Block, weights: Floats) -> tuple[Floats, Floats]:
     """Return the weighted distance of each answer to its peers, and the total weight of these peers.
 
-    The block needs its `LabelGroups`.
+    The block must contain its `LabelGroups`.
 
     >>> from allalike._core.blocks.block import group_labels
     >>> block = Block.of([[0, 1], [0, 1], [1, 1]])

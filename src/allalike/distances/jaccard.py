@@ -78,7 +78,7 @@ def _rows(first: Places, codes: Places, rows: npt.NDArray[np.intp], width: int) 
 
 
 def chunks(sizes: npt.NDArray[np.integer[Any]], most: int) -> Iterator[slice]:
-    """Split a list into slices whose sizes sum to about ``most``."""
+    """Split a list into slices, each with sizes that sum to about ``most``."""
     group = np.cumsum(sizes) // most
     bounds = np.flatnonzero(np.diff(group, prepend=group[:1])).tolist()
     for begin, end in zip([0, *bounds], [*bounds, len(sizes)], strict=True):

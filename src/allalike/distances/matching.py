@@ -188,11 +188,11 @@ DISTANCES: dict[str, Callable[[Floats, Places, Places], Floats]] = {"f1": _f1, "
 
 
 def measure_surfaces(left: Mask, right: Mask) -> dict[str, float]:
-    """Return the Hausdorff distance, its 95th percentile version, and the mean surface distance of two masks.
+    """Return the Hausdorff distance, its 95th percentile version, and the mean surface distance between two masks.
 
     They are the maximum, the 95th percentile and the mean of distances from border pixels to the nearest border pixel
     of the other mask, in both directions. The unit is pixels, or millimetres for volumes (Huttenlocher et al. 1993;
-    Heimann et al. 2009). The distance of two empty masks is 0; if only one is empty, it is NaN.
+    Heimann et al. 2009). The distance between two empty masks is 0; if only one is empty, it is NaN.
 
     >>> from allalike._core.masks import Mask
     >>> squares = np.zeros((2, 9, 9), np.bool_)

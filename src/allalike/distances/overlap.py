@@ -1,9 +1,9 @@
 """Jaccard and Dice distance between masks, 64 pixels at a time.
 
 With the areas a and b of two masks, and the area c of their intersection, the Jaccard distance is 1 - c / (a + b - c)
-and the Dice distance is 1 - 2c / (a + b) (Jaccard 1912, Dice 1945). The distance of two empty masks is 0. Only Jaccard
-is a metric. Both need one count per pair: the common bits of two masks. The masks of a task are stacked. Bytes that are
-equal in all of them are skipped, and the rest are compared in pieces that fit into the cache.
+and the Dice distance is 1 - 2c / (a + b) (Jaccard 1912, Dice 1945). The distance between two empty masks is 0. Only
+Jaccard is a metric. Both need one count per pair: the common bits of two masks. The masks of a task are stacked. Bytes
+that are equal in all of them are skipped, and the rest are compared in pieces that fit into the cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distance between sets of tagged spans by covered positions.
+"""Distance between sets of tagged spans, based on covered positions.
 
     d(A, B) = 1 - |A and B| / |A or B|,   A, B: pairs of a position and a tag
 

@@ -1,4 +1,4 @@
-"""Tree paths, and the distance between nodes by the shared part of their paths.
+"""Tree paths, and the distance between nodes, based on the shared part of their paths.
 
 The similarity of two concepts with depths a and b, whose last common ancestor has depth c, is 2 c / (a + b) (Wu and
 Palmer 1994). A node's path is the set of its ancestors and itself, so this is the Dice coefficient of two sets.

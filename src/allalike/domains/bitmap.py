@@ -120,7 +120,7 @@ class Masks(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layer:
-    """A label map and the value of the mask's pixels."""
+    """A label map, and the pixel value that belongs to the mask."""
 
     label: Any
     value: float

@@ -105,7 +105,7 @@ class ClassEncoding(Encoding):
 
     @classmethod
     def of(cls, domain: Categorical, labels: Values) -> Self:
-        """Number the labels; raise an error if they exceed the number of classes."""
+        """Number the labels; raise an error if there are more labels than classes."""
         if domain.classes is not None and len(labels) > domain.classes:
             raise LabelError(
                 f"There are {len(labels)} distinct labels, but classes is {domain.classes}. Increase it, or correct"

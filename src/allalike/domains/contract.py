@@ -103,7 +103,7 @@ class Domain(Options, ABC):
 
     @property
     def recurring(self) -> bool:
-        """Whether two estimates can be the same label: False for numbers and for labels composed of parts."""
+        """Whether two estimates can be equal: False for numbers and for labels composed of parts."""
         return True
 
     @property
@@ -132,7 +132,7 @@ class Domain(Options, ABC):
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of this domain in a summary."""
+        """Return the description of this domain for a summary."""
         return {"name": self.name, "distance": self.distance, "rule": str(self.rule)}
 
 
@@ -275,7 +275,7 @@ class Encoding(ABC):
         return None
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of the labels in a summary."""
+        """Return the description of the labels for a summary."""
         return self.domain.describe()
 
 
@@ -328,7 +328,7 @@ class Kernels(ABC):
         return add_pairs(block, rows, ((*pair, self.distance_within(block, *pair)) for pair in chunks))
 
     def distance_to(self, block: Block, truth: Array) -> Floats:
-        """Compute the distance of each answer to its task's label; both are prepared."""
+        """Compute the distance between each answer and its task's label; both are prepared."""
         return self.distance_between(block.label, block.to_answers(truth))
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
@@ -368,7 +368,7 @@ class Kernels(ABC):
         return block.gold_label
 
     def scatter(self, block: Block) -> Floats:
-        """Compute the largest distance of answers from their task's centre, if rounding depends on it."""
+        """Compute the largest distance between an answer and its task's centre, if rounding depends on it."""
         return np.zeros(block.n_tasks)
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:

@@ -84,7 +84,7 @@ class Date(Real):
 
 @dataclass(frozen=True, kw_only=True)
 class DateEncoding(RealEncoding):
-    """Moments of one form; a code is the number of days or seconds since 1970."""
+    """Moments that share one form; a code is the number of days or seconds since 1970."""
 
     domain: Date
     form: DateForm = field(default_factory=DateForm)

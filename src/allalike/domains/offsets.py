@@ -1,11 +1,11 @@
 """Worker offsets, which measure how strict or lenient each worker is, and bias-corrected numbers.
 
-A grader may be two points below all others on every task. The model of such answers is
+A grader may score every task two points lower than all others do. The model of such answers is
 
     x_ij = t_j + b_i + noise,    with the true value t_j of task j and the worker's offset b_i.
 
 Ridge regression, sum_ij (x_ij - t_j - b_i)^2 + lambda sum_i b_i^2, gives t_j = mean_i (x_ij - b_i) and a system of
-linear equations with one equation per worker:
+linear equations, one per worker:
 
     sum_j (b_i - mean of b over the workers of j) + lambda b_i = sum_j (x_ij - mean of x over the workers of j).
 
@@ -16,8 +16,8 @@ to the within-worker variance of d. Then lambda = (typical number of answers per
 workers with few answers. If F <= 1, offsets are indistinguishable from noise, and all are 0.
 
 **Factors.** A worker who uses only half of the scale has x_ij = c + s_i (t_j + b_i - c) + noise. The factor s_i is the
-slope of their answers over the mean of the others'. It is shrunk towards the common slope, and divided by the mean
-factor because noise in the others' answers reduces all slopes. Factors and offsets are estimated alternately.
+slope of a regression of their answers on the mean of the others'. It is shrunk towards the common slope, and divided by
+the mean factor because noise in the others' answers reduces all slopes. Factors and offsets are estimated alternately.
 
 A bias shared by all workers is not identifiable: if everyone is two points too strict, so are the estimates. Offsets
 average 0 and factors average 1. If workers form components without common tasks, each component has its own average.
@@ -194,7 +194,7 @@ def _find_ridge(sums: dict[str, Floats]) -> Floats:
 
 
 def _find_factors(sums: dict[str, Floats]) -> Floats:
-    """Return the slope of each worker's numbers over the others' mean, relative to the common slope."""
+    """Return the slope of each worker's numbers regressed on the others' mean, relative to the common slope."""
     answers = np.maximum(sums["answers"], 1.0)
     spread = np.maximum(sums["others others"] - sums["others"] ** 2 / answers, 0.0)
     both = sums["both"] - sums["own"] * sums["others"] / answers

@@ -1,4 +1,4 @@
-"""Aggregation rules of all label types by name."""
+"""Aggregation rules of all label types, by name."""
 
 from __future__ import annotations
 

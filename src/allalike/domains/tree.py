@@ -1,6 +1,6 @@
 """Classes in a tree, such as ``animal/bird/owl``: an answer *animal* for an owl is correct but less precise.
 
-A class is its path from the root, and an answer may stop at any depth. The distance of two classes is
+A class is its path from the root, and an answer may stop at any depth. The distance between two classes is
 
     d(a, b) = 1 - 2 depth(last common ancestor) / (depth a + depth b)
 

@@ -98,7 +98,7 @@ class Vector(Domain):
 
     @property
     def centred(self) -> bool:
-        """Whether labels are centred per task; not if the rule chooses an answer or lengths are ignored."""
+        """Whether labels are centred per task: False if the rule chooses an answer or lengths are ignored."""
         return self.rule not in _CHOICES and self.distance != "cosine"
 
     def learn(self, labels: Column) -> VectorEncoding:
@@ -215,9 +215,9 @@ def _parse(value: Any) -> Floats:
 # Circular numbers: directions, times of day, days of the year.
 #
 # The mean of 350 and 10 degrees is 0, not 180. A number is a point on a circle, and the distance between two points is
-# d = (1 - cos a) / 2 with the angle a between them. The estimate is the direction of the weighted mean of the points
-# (Mardia and Jupp, Directional Statistics, 2000). The length of that mean, from 0 to 1, measures agreement. It fails if
-# answers are spread around the circle: their mean has no direction, or a random one.
+# d = (1 - cos a) / 2, where a is the angle between them. The estimate is the direction of the weighted mean of the
+# points (Mardia and Jupp, Directional Statistics, 2000). The length of that mean, from 0 to 1, measures agreement. The
+# rule fails if answers are spread around the circle: their mean has no direction, or a random one.
 
 
 _DIGITS = 12  # of a period, and of degrees, to which estimates are rounded
@@ -227,7 +227,7 @@ _NO_DIRECTION = 1e-9  # shorter means have no direction
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
 
-    If the mean has no direction, one of the answers is drawn. Labels of the block are centred points.
+    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points.
 
         (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
 
@@ -329,8 +329,8 @@ class CircularKernels(VectorKernels):
 
 # Places on the Earth: points on a sphere; the distance is the length of a straight line in kilometres.
 #
-# For nearby places, that is the distance on the ground. The mean is below the surface and is projected back onto it,
-# so poles and the 180th meridian are no special cases. It fails if answers are spread all around the Earth.
+# For nearby places, that is the distance on the ground. The mean is below the surface and is projected back onto it, so
+# poles and the 180th meridian are not special cases. The mean fails if answers are spread all around the Earth.
 
 
 _RADIUS = 6371.0088  # mean radius of the Earth in kilometres

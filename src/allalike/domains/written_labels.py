@@ -1,4 +1,4 @@
-"""Written numbers and dates: thousands separators, decimal marks, units, bounds, day and month order.
+"""Written numbers and dates: thousands separators, decimal marks, units, bounds, order of day and month.
 
 A form is the number 1234.5 in the notation of the labels:
 

@@ -1,6 +1,6 @@
 """Method names in other libraries and papers, with the same or the most similar method.
 
-A name selects a method only if both agree up to details; a warning reports the details. Case, spaces, hyphens and
+A name selects a method only if the two methods agree up to details, which a warning reports. Case, spaces, hyphens and
 underscores of a name do not matter.
 """
 

@@ -1,4 +1,4 @@
-"""Base classes of methods, which estimate worker weights and labels."""
+"""Base classes of methods for estimating worker weights and labels."""
 
 from __future__ import annotations
 

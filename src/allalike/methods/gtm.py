@@ -1,8 +1,8 @@
 """GTM: a Gaussian model with priors on true values and on the workers' variances.
 
 In Zhao and Han (2012), the answers to each task are standardised: x = (s - median) / standard deviation. The true value
-is Gaussian with mean mu0 and variance s0. A worker's variance sigma_i^2 has an inverse gamma prior with alpha and beta.
-GTM alternates between
+is Gaussian with mean mu0 and variance s0. A worker's variance sigma_i^2 has an inverse gamma prior with parameters
+alpha and beta. GTM alternates between
 
     sigma_i^2 = (2 beta + sum_j (x_ij - mu_j)^2) / (2 (alpha + 1) + N_i),
     mu_j = (mu0 / s0 + sum_i x_ij / sigma_i^2) / (1 / s0 + sum_i 1 / sigma_i^2).
@@ -50,7 +50,7 @@ class GTM(Method):
     mu0, s0
         Mean and variance of the prior of standardised true values.
     max_iter, tol
-        Maximum number of rounds, and relative change of the precisions at which they end.
+        Maximum number of rounds, and relative change of the precisions below which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]

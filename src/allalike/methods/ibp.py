@@ -9,8 +9,8 @@ The first messages are beta = 1. The label is the sign of sum_i A_ij beta_ij. Th
 It works if many tasks are randomly assigned, a few to each worker. It fails if a few workers answer all tasks: it is
 then worse than the majority vote, because the leading eigenvector may have the wrong sign.
 
-Messages are not stored. With R_i, a sum over the worker's answers, beta_ij = R_i - A_ij alpha_ij. Each block recomputes
-its messages from the R_i of all previous rounds.
+Messages are not stored, because beta_ij = R_i - A_ij alpha_ij, where R_i is a sum over the worker's answers. Each block
+recomputes its messages from the R_i of all previous rounds.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ squared distance between its function and the density, in the Hilbert space of t
 
     N_ja = G_aa - 2 (G w)_a + w' G w,   G_ab = K((x_a - x_b) / h_j).
 
-A worker's score is c_a = -log(f_a / J). Here f_a is the worker's mean of N_ja / n_j, with n_j answers to task j, and J
-is the sum of N_ja / n_j over all answers. The scores are the weights w of the next round.
+A worker's score is c_a = -log(f_a / J). Here f_a is the worker's mean of N_ja / n_j, where task j has n_j answers, and
+J is the sum of N_ja / n_j over all answers. The scores are the weights w of the next round.
 
 The loss of an outlier is bounded, so KDE works with outliers and with answers that form several groups. For Gaussian
-errors it fails to use all information, because a mode depends on few answers; the mean is better.
+errors, it fails to use all information, because a mode depends on few answers, and the mean is better.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KDE(Method):
     Parameters
     ----------
     max_iter, tol
-        Maximum number of rounds, and relative change of the sum of losses J at which they end.
+        Maximum number of rounds, and relative change of the sum of losses J below which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("cy", 1, 22.0), ("eve", 1, 40.0)]

@@ -1,4 +1,4 @@
-"""OA: optimal weights for workers with known errors, an upper bound for all methods.
+"""OA: optimal weights for workers with known errors, an upper bound on the accuracy of all methods.
 
     numbers:  w_i = 1 / f_i                            (Aitken 1935)
     classes:  w_i = log((1 - f_i)(k - 1) / f_i)        (Grofman, Owen and Feld 1983; k classes)

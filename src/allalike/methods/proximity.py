@@ -36,9 +36,8 @@ Here mu is the mean fault, estimated by half the mean distance between two worke
 `allalike.noise.Gaussian` and `allalike.noise.OneCoin`.
 
 P-TD and iP-TD work for every label type with a distance. P-TD-AK needs a noise model and many tasks. D-TD works if the
-unweighted aggregate is mostly right. For squared distances and means it coincides with the others, because
-d(s_i, mean) = (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 under inverse weights, and P-TD under max
-weights.
+unweighted aggregate is mostly right. For squared distances and means it coincides with the others, because d(s_i, mean)
+= (n-1)/n (pi_i - mubar) exactly: it equals P-TD-AK with ridge 4 under inverse weights, and P-TD under max weights.
 
 All four fail if bad workers are alike: copies of one bad worker, or an error that most workers share, look like
 agreement. If there are only two workers, they have the same disparity, and therefore the same weight. With few workers,
@@ -299,7 +298,7 @@ class PTD(Method):
     weighting
         Conversion from fault to weight. ``max``: distance to the worst worker, whose weight is 0. ``inverse``: 1/f.
         ``chance``: distance to a worker who guesses. ``printed``: as in the paper, which is ``max`` for all labels.
-        Default: ``inverse`` for numbers, where the worst of few workers still helps, and ``max`` for other labels.
+        Default: ``inverse`` for numbers, where even the worst of a few workers helps, and ``max`` for other labels.
     per_pair
         Whether to average over peers instead of pairs of answers.
 
@@ -371,12 +370,12 @@ class IPTD(Method):
 
     omega^0 = 1; pi^t_i is the mean distance to the others, weighted by omega^(t-1); omega^t = max(pi^t) - pi^t. The
     rounds end when omega changes by less than ``tol``, relative to its norm. Two rounds achieve most of the gain. With
-    three workers the rounds may cycle.
+    three workers, the rounds may cycle.
 
     Parameters
     ----------
     max_iter, tol
-        Maximum number of rounds, and relative change of the weights at which they end.
+        Maximum number of rounds, and relative change of the weights below which they end.
     average
         Whether to divide by the total weight of the others, as in the paper's text. Its Algorithm 2 does not.
     weighting

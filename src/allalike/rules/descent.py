@@ -58,7 +58,7 @@ def find_branches(block: Block, ways: list[tuple[str, ...]], nodes: npt.NDArray[
 def descend(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Descend the tree while one child contains more than half of the weight of its parent's subtree.
 
-    Confidence is the share of weight in the subtree of the estimate. The block needs its `Branches`.
+    Confidence is the share of weight in the subtree of the estimate. The block must contain its `Branches`.
 
         next = the child c with sum_i w_i [x_i at c or below] > sum_i w_i [x_i at the node or below] / 2
 

@@ -53,7 +53,7 @@ class Fusing:
 def fusion(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Keep objects that exceed the quorum, each at the middle of its drawings.
 
-    The block needs its `GroupedObjects` and its `Fusing`.
+    The block must contain its `GroupedObjects` and its `Fusing`.
 
     The rule works if objects are well separated, and three or more workers answer each task. It fails if objects are so
     close that drawings of different objects are merged. With two workers, it keeps the intersection or the union.
@@ -130,7 +130,7 @@ def _vote(block: Block, own: Floats, ties: Ties) -> tuple[Array, Array]:
 def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
     """Sum w 2 |T and own groups| and w (|T| + |A|) per worker for each of `QUORUMS`.
 
-    The block needs its `GroupedObjects`.
+    The block must contain its `GroupedObjects`.
     """
     grouped = block[GroupedObjects]
     weight = weights.take(block.worker)

@@ -20,7 +20,7 @@ def level_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> D
     """Return the weighted median level; if it is between two levels, the one with more weight.
 
     The median is between two levels if exactly half of the weight is on either side. If both levels have the same
-    weight, one of them is drawn.
+    weight, one of them is chosen at random.
 
         level = the least x with sum_i w_i [x_i <= x] >= W/2,   W = sum_i w_i
 
@@ -69,7 +69,7 @@ def level_mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Dec
 
 
 def take_nearest(block: Block, weights: Floats, place: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return the level nearest to a position per task, in a tie the one with more weight, and whether it was drawn."""
+    """Return each task's level nearest to a position (the heavier in a tie), and whether it was chosen at random."""
     weight, total = block.answer_weights(weights)
     lower, upper = np.ceil(place - 0.5 - TOLERANCE), np.floor(place + 0.5 + TOLERANCE)
     lower, upper = np.minimum(lower, upper).astype(np.int32), np.maximum(lower, upper).astype(np.int32)
@@ -86,7 +86,7 @@ def weigh_levels(block: Block, weight: Floats, label: Array, reach: int) -> Floa
 def _choose_heavier(
     block: Block, lower: Array, upper: Array, low_share: Floats, high_share: Floats, ties: Ties
 ) -> tuple[Array, Array]:
-    """Return the level with the larger share per task, or a random one, and whether it was drawn."""
+    """Return the level with the larger share per task, or a random one, and whether it was chosen at random."""
     label = np.where(high_share > low_share, upper, lower).astype(np.int32)
     equal = (lower != upper) & (np.abs(high_share - low_share) <= TOLERANCE * np.maximum(high_share, low_share))
     if equal.any():

@@ -54,7 +54,7 @@ def element_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) 
 
     Elements with exactly half of the weight, up to a relative error of 1e-9, are excluded without a random draw.
     Confidence is the mean, over all named elements, of the share of weight that agrees with the decision. It is 1 if no
-    element is named. The block needs its `NamedElements`.
+    element is named. The block must contain its `NamedElements`.
 
         truth = the elements e with sum_i w_i [e in A_i] > sum_i w_i / 2
 
@@ -106,7 +106,7 @@ def point_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
 
     Points with exactly half of the weight, up to a relative error of 1e-9, are excluded without a random draw.
     Confidence is the mean, over all covered points, of the share of weight that agrees with the decision. It is 1 if no
-    point is covered. The block needs its `Boundaries`.
+    point is covered. The block must contain its `Boundaries`.
 
         truth = the points p with sum_i w_i [p in A_i] > sum_i w_i / 2
 
@@ -152,12 +152,12 @@ def pixel_majority(block: Block, weights: Floats, faults: Floats, ties: Ties) ->
     """Return the pixels that are on in more than half of the task's weight; exactly half is off.
 
     Confidence is the mean, over all pixels that are on in a mask with positive weight, of the share of weight that
-    agrees with the decision. It is 1 without such pixels. The block needs its `AnswerMasks`.
+    agrees with the decision. It is 1 if there are no such pixels. The block must contain its `AnswerMasks`.
 
         on = the pixels p with sum_i w_i [p in mask i] > sum_i w_i / 2
 
-    The rule works if masks overlap substantially. It fails for thin structures, because it may be that fewer than half
-    of the masks cover any given pixel: the estimate is then broken or empty.
+    The rule works if masks overlap substantially. It fails for thin structures, because each pixel may be covered by
+    fewer than half of the masks: the estimate is then broken or empty.
 
     >>> import allalike
     >>> rows = [("ada", 1, [[0, 1, 1]]), ("bob", 1, [[0, 1, 1]]), ("eve", 1, [[1, 1, 0]])]

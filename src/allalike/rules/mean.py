@@ -141,7 +141,7 @@ def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) ->
 
 
 def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-    """Return the row of numbers with the largest weight in each group, and whether it was drawn among equals.
+    """Return the row of numbers with the largest weight in each group, and whether it was chosen at random.
 
     >>> group, hashes = np.array([0, 0, 0]), np.zeros(1, np.uint64)
     >>> drawings = Drawings(np.array([[0.0, 4.0], [0.0, 5.0], [0.0, 5.0]]), np.array([0.6, 0.5, 0.5]), group, hashes)
@@ -174,7 +174,7 @@ def draw_largest(
     ties: Ties,
     order: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Return the index of the largest score of each group, and whether it was drawn among equals.
+    """Return the index of the largest score of each group, and whether it was chosen at random among equals.
 
     Scores are sorted by group. Ties are broken by hashes; ``order`` is the order of the first one.
     """

@@ -136,7 +136,7 @@ class _Field(NamedTuple):
         return np.stack([np.where(near, shift / np.where(near, fall, 1.0), towards), PEAK * total])
 
     def around(self, which: Array, place: Floats) -> tuple[Floats, Floats]:
-        """Return the differences of the task's answers to each of these points, and their weights there."""
+        """Return the differences between the task's answers and each of these points, and their weights there."""
         task = which // self.points.shape[1]
         away = self.points[task]
         away -= place[:, None]
@@ -160,7 +160,7 @@ def _climb(block: Block, points: Floats, weight: Floats) -> tuple[Floats, Floats
 
 
 def _choose(block: Block, place: Floats, height: Floats, ties: Ties) -> tuple[Array, Array]:
-    """Return an answer per task that leads to the highest mode, and whether it was drawn among equals."""
+    """Return an answer per task that leads to the highest mode, and whether it was chosen at random among equals."""
     task = block.task
     number = _number(block, task, place)
     leads = height >= block.to_answers(np.maximum.reduceat(height, block.starts)) * (1 - TOLERANCE)

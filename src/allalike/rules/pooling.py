@@ -74,7 +74,7 @@ def option_median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
 
 
 def sharpened(chances: Floats, power: float) -> Floats:
-    """Multiply log odds by a number: above 1, forecasts move towards 0 and 1.
+    """Multiply log odds by a number; if it is above 1, forecasts move towards 0 and 1.
 
     >>> sharpened(np.array([[0.25, 0.75]]), 2.0)
     array([[0.1, 0.9]])

@@ -22,7 +22,7 @@ from allalike.rules.mean import draw_largest
 def vote_on_positions(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Assign each position the tag supported by more than the quorum.
 
-    The block needs its `GroupedObjects`, with starts and ends, and its `Fusing`.
+    The block must contain its `GroupedObjects`, with starts and ends, and its `Fusing`.
 
         tag(p) = the t with the largest c_t, if c_t > quorum,   c_t = share of the weight that covers p with t
 

@@ -14,7 +14,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     """Return the label with the largest weight.
 
     Confidence is the share of the task's weight on that label. If weights are equal up to a relative error of 1e-9,
-    `Ties` draws one of the labels. The block needs its `LabelGroups`.
+    `Ties` draws one of the labels. The block must contain its `LabelGroups`.
 
         label = the l with the largest sum_i w_i [x_i = l]
 
@@ -35,7 +35,7 @@ def plurality(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
 
 
 def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return the label group with the largest score per task, and whether it was drawn among equals."""
+    """Return the label group with the largest score per task, and whether it was chosen at random among equals."""
     groups = block[LabelGroups]
     best = np.maximum.reduceat(score, groups.first)
     leaders = np.flatnonzero(score >= (best - TOLERANCE * np.abs(best))[groups.task])
@@ -46,7 +46,7 @@ def leading(block: Block, score: Floats, ties: Ties) -> tuple[npt.NDArray[np.int
 def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArray[np.int64], Array]:
     """Return the index of the candidate that `Ties` draws per task, and whether there were several.
 
-    Candidates are pairs of task and label, sorted by task; every task has at least one.
+    Candidates are pairs of a task and a label, sorted by task; every task has at least one candidate.
     """
     count = np.bincount(task, minlength=block.n_tasks)
     tied = count > 1
@@ -66,7 +66,7 @@ def pick(block: Block, task: Array, label: Array, ties: Ties) -> tuple[npt.NDArr
 def medoid(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the answer with the smallest weighted distance to all answers; among equals, the one with more weight.
 
-    The block needs its `PairDistances` and its `AnswerHashes`.
+    The block must contain its `PairDistances` and its `AnswerHashes`.
 
         label = the x_i with the least sum_j w_j d(x_i, x_j)
 

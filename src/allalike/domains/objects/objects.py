@@ -1,9 +1,9 @@
 """Lists of objects: boxes in an image, spans of a text, points on a map.
 
 An answer is a list of objects with positions and optional classes. The empty list ``[]`` is an answer as well: the
-worker looked and found nothing. Objects of two answers are matched by their similarity s in [0, 1]. For the distance,
-matches are one-to-one within a class (`allalike.distances.matching`). For the estimate, objects are grouped across
-classes (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are computed once per block.
+worker looked and found nothing. The objects in two answers are matched by their similarity s in [0, 1]. For the
+distance, matches are one-to-one within a class (`allalike.distances.matching`). For the estimate, objects are grouped
+across classes (`allalike.rules.grouping`, `allalike.rules.fusion`). Both are computed once per block.
 
 The estimate keeps groups supported by more than the quorum of the weight, and has a table with one row per object. The
 worker table contains miss rates and false alarm rates.
@@ -492,7 +492,7 @@ class ObjectKernels(PairwiseKernels):
         return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
 
     def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum per worker the support of kept groups in their tasks and of those they missed; count their objects."""
+        """For each worker, sum the support of kept groups in their tasks and of those they missed; count objects."""
         grouped = block[GroupedObjects]
         weight, total = block.answer_weights(weights)
         share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]

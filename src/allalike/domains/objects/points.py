@@ -64,7 +64,7 @@ def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
 
 
 def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
-    """Parse a row ``x, y, v, x, y, v, ...`` as named points without absent ones.
+    """Parse a row ``x, y, v, x, y, v, ...`` as named points, omitting absent ones.
 
     >>> read_keypoints([1, 2, 2, 0, 0], ["nose", "chin"])
     Traceback (most recent call last):

@@ -73,11 +73,11 @@ class Ballots:
         return len(self.part.tasks)
 
     def weight_of(self, values: Array) -> Floats:
-        """Sum one number per answer, times its share, per task and item (row of values)."""
+        """For each task and item (row of values), sum one number per answer times its share."""
         return np.stack([self.part.block.per_task(self.share * each) for each in values], axis=1)
 
     def weight_at(self, values: Array) -> Floats:
-        """Sum the shares of answers per task and per value from 0 to q-1."""
+        """For each task and each value from 0 to q-1, sum the shares of the answers."""
         place = self.n_items * self.part.block.task + values
         return sum_by(place, self.share, self.n_items * self.n_tasks).reshape(-1, self.n_items)
 

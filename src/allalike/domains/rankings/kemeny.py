@@ -9,7 +9,7 @@ otherwise 0 (Slater 1961).
 Finding the optimal order is NP-hard. Up to 16 items, dynamic programming computes the minimum cost of every set of
 items at the top (Held and Karp 1962). If several orders are optimal, one is drawn: from all of them for up to 8 items,
 otherwise item by item from the bottom. For more than 16 items, a local search starts from Borda's order and repeatedly
-makes the best move of a single item. The result may be suboptimal, which the summary reports as ``exact: false``.
+makes the best move of a single item. The summary then reports ``exact: false``, because the result may be suboptimal.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def slater(votes: Ballots) -> Ranked:
     """Return the ranking that contradicts the fewest majorities.
 
     The rule works with clear majorities. It fails with narrow ones, because a majority of 51 % counts as much as
-    unanimity. Several orders are then optimal, and one is drawn.
+    unanimity. Several orders are then optimal, and one is chosen at random.
 
     >>> import allalike
     >>> rows = [("ada", 1, "a>b>c"), ("bob", 1, "b>c>a"), ("eve", 1, "a>c>b")]
@@ -215,7 +215,7 @@ def _all_orders(n_items: int) -> _Orders:
 
 
 def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) -> Ranked:
-    """Return the order with the smallest badness for each of these tasks, and draw among equals; orders are columns."""
+    """Return the order with the smallest badness for each task, chosen at random among equals; orders are columns."""
     table = _all_orders(votes.n_items)
     best = badness <= badness.min(axis=1, keepdims=True) + TOLERANCE
     winner = best.argmax(axis=1)

@@ -13,7 +13,7 @@ for the first item: 1, 0, 1/2 for a tie, or a mean if they compared the pair sev
 
     d(A, B) = sum over pairs compared by both of |r_A - r_B| / number of such pairs,   NaN without such pairs.
 
-For complete orders it is Kendall tau. A tie is halfway between both orders, which is Fagin's K(1/2) (Fagin, Kumar,
+For complete orders it is Kendall tau. A tie is halfway between the two orders, which is Fagin's K(1/2) (Fagin, Kumar,
 Mahdian, Sivakumar and Vee 2004). With gaps it is not a metric: a>b and b>c agree with everything they do not compare.
 Sums over peers are pooled over pairs of items in linear time (`allalike.distances.absolute`), and divided by the mean
 number of pairs that an answer to the task compares. Only pairs that occur are stored.
@@ -69,7 +69,7 @@ def kendall(left: Array, right: Array) -> Floats:
 
 
 def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Sum the weighted distances of each answer to all answers to its task."""
+    """Sum the weighted distances between each answer and all answers to its task."""
     distances = np.zeros(len(weight))
     for _, _, sums, mine in weigh_sides(block, position, weight):
         opposite = sums.take(mine ^ 1)  # the other side is adjacent
@@ -78,7 +78,7 @@ def kendall_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
 
 
 def weigh_sides(block: Block, position: Array, weight: Floats) -> Iterator[tuple[int, slice, Floats, Array]]:
-    """Yield an item, a range of others, the weight of both sides per pair and task, and each answer's side.
+    """Yield an item, a range of others, the weight on both sides per pair and task, and each answer's side.
 
     An answer is on side 1 of a pair if it ranks the first item higher.
     """
@@ -107,7 +107,7 @@ def footrule(left: Array, right: Array) -> Floats:
 
 
 def footrule_to_peers(block: Block, position: Array, weight: Floats) -> Floats:
-    """Sum the weighted distances of each answer to all answers to its task."""
+    """Sum the weighted distances between each answer and all answers to its task."""
     n_items = len(position)
     gaps = np.abs(np.subtract.outer(np.arange(n_items), np.arange(n_items))).astype(np.float64)
     first_place, distances = n_items * block.task, np.zeros(len(weight))
@@ -158,7 +158,7 @@ class Orders(Part):
     position: Array
 
     def peer_distances(self, weight: Floats, distance: PositionDistance) -> tuple[Floats, Floats]:
-        """Return the weighted distance of each answer to its peers, and the weight of these, given answer weights."""
+        """Return the weighted distance of each answer to its peers, and the total weight of these peers."""
         others = self.block.to_answers(self.block.per_task(weight)) - weight
         return distance.to_peers(self.block, self.position, weight), others
 
@@ -181,7 +181,7 @@ class Orders(Part):
 
 
 class PairShares(NamedTuple):
-    """Pairs of items a < b in labels: the share for a, and the number of comparisons behind it."""
+    """Pairs of items a < b in labels: the share that prefers a, and the number of comparisons on which it is based."""
 
     label: npt.NDArray[np.intp]
     a: npt.NDArray[np.int64]
@@ -295,11 +295,11 @@ class Comparisons(Part):
         )
 
     def _per_pair(self, values: Floats) -> Floats:
-        """Sum one number per comparison over each pair."""
+        """Sum one number per comparison for each pair."""
         return np.add.reduceat(values, self.pairs.starts) if len(values) else np.zeros(0)
 
     def peer_distances(self, weight: Floats, _: object = None) -> tuple[Floats, Floats]:
-        """Return the weighted distance of each answer to its peers, and the weight of these, given answer weights."""
+        """Return the weighted distance of each answer to its peers, and the total weight of these peers."""
         if not len(self.answer):
             return np.zeros(len(self.rows)), np.zeros(len(self.rows))
         own = weight[self.answer]

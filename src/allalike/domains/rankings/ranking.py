@@ -104,7 +104,7 @@ class Ranking(Domain):
         ``bradley terry``. Kemeny and Slater are exact for up to 16 items, and minimax supports at most 8. Plurality,
         veto, minimax, bucklin and stv count positions, and need complete rankings without ties.
     distance
-        ``kendall`` (the share of discordant pairs among those that both compared; a tie is halfway) or ``footrule``
+        ``kendall`` (the share of discordant pairs among those that both compared; a tie counts half) or ``footrule``
         (the displacement of items; only without ties and gaps).
     gaps
         Position of unranked items: ``unknown``, or ``last`` (tied after all others, as in top-k lists).
@@ -280,7 +280,7 @@ class RankingEncoding(Encoding, Things):
         return block.keeping(Parts(tuple(parts), self.item_hash, self.domain.ties == "keep"), AnswerHashes(hashes))
 
     def _check_truths(self, block: Block, item_task: Array, items: Array, complete: Array) -> None:
-        """Raise an error if gold labels rank other items than their task; with gaps, two common items suffice."""
+        """Raise an error if gold labels and tasks differ in their items; with gaps, two common items suffice."""
         first = np.searchsorted(item_task, np.arange(block.n_tasks + 1))
         for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
             truth = unpack(np.array([code], object)).item.tolist()
@@ -382,7 +382,7 @@ def _measure(left: Codes, right: Codes, distance: str) -> Floats:
 
 
 def _measure_to(block: Block, truth: Codes, distance: str) -> Floats:
-    """Compute the distance of each answer to its task's label."""
+    """Compute the distance between each answer and its task's label."""
     result = np.empty(len(block.label))
     for part in block[Parts].parts:
         label = truth[part.tasks]

@@ -1,8 +1,8 @@
 """Voting rules: score-based rules, the modal ranking, STV, ranked pairs and Bradley-Terry.
 
 Shares of weight are written w(...), and P(a, b) is the share that prefers item a to item b. With weights, each rule is
-its textbook version with w_i voters instead of one. Items with equal scores, up to rounding, are ordered at random. STV
-eliminates items and ranked pairs locks majorities; both break a tie when it occurs, by random priorities.
+its textbook version with w_i voters for each answer. Items with equal scores, up to rounding, are ordered at random.
+STV eliminates items and ranked pairs locks majorities; both break ties when they occur, by random priorities.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def modal(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision
 def stv(votes: Ballots) -> Ranked:
     """Repeatedly eliminate the item with the smallest weight of first positions; the last one remaining is the best.
 
-    Among items with equally small weight, one is drawn (single transferable vote; Hare 1859).
+    Among items with equally small weight, one is chosen at random (single transferable vote; Hare 1859).
 
         next eliminated = the a with the least w(a is first among the remaining items)
 

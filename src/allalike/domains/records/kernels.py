@@ -1,12 +1,12 @@
 """Sums and estimates of records, composed of those of their fields.
 
-A code is a row of cells: the code of each field, and flags for filled fields. The kernels of a field receive a block of
-the tasks and answers that contain it.
+A code is a row of cells: the code of each field, and flags that mark filled fields. The kernels of a field receive a
+block of the tasks and answers that contain it.
 
-The distance of two records is the mean distance over the fields that both contain. So sums over peers are sums over
-fields: with lambda_f the share of field f in the total importance, a worker's sum of distances is sum_f lambda_f times
-the sum of the field's kernels. The same holds for the weight of their peers. If a field's kernels take linear time, no
-pairs are needed. A worker has no peers in fields that they left empty.
+The distance between two records is the mean distance over the fields that both contain. So sums over peers are sums
+over fields: with lambda_f the share of field f in the total importance, a worker's sum of distances is sum_f lambda_f
+times the sum of the field's kernels. The same holds for the weight of their peers. If a field's kernels take linear
+time, no pairs are needed. A worker has no peers in fields that they left empty.
 
 Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `RecordEncoding.find_units` computes m, the
 mean of |x - y| over all pairs of answers to the same task.
@@ -68,7 +68,7 @@ class FieldCells:
 
 
 def join_cells(columns: Sequence[Array], filled: Flags) -> Array:
-    """Join the codes of fields and flags of filled fields: a row per label, a column per field.
+    """Join the codes of fields and flags that mark filled fields: a row per label, a column per field.
 
     >>> cells = join_cells([np.array([2, 0]), np.array([0.5, 1.5])], np.array([[True, False], [True, True]]))
     >>> codes_of(cells, 1), filled_in(cells)
@@ -89,7 +89,7 @@ def codes_of(cells: Array, field: int) -> Array:
 
 
 def filled_in(cells: Array) -> Flags:
-    """Return flags of filled fields: a row per label."""
+    """Return flags that mark filled fields, with one row per label."""
     return np.asarray(cells[_FILLED])
 
 
@@ -269,13 +269,13 @@ class RecordKernels(Kernels):
 def each_field(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Estimate each field by its own rule from the workers who filled it.
 
-    A field without answers stays empty. Confidence is the mean over the fields whose rule provides one. The block needs
-    its `FieldCells`.
+    A field without answers stays empty. Confidence is the mean over the fields whose rule provides one. The block must
+    contain its `FieldCells`.
 
         z_f = the rule of field f applied to x_if with weights w_i, for each f separately
 
     The rule works if fields are largely independent. It fails if they belong together, such as a street and its town:
-    the estimate may combine values of different answers (the rule ``medoid`` avoids this).
+    the estimate may combine values from different answers (the rule ``medoid`` avoids this).
 
     >>> import allalike
     >>> rows = [("ada", 1, {"x": "a", "y": "b"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "y": "b"})]

@@ -5,10 +5,11 @@ these questions reveal little about a worker, because each has few answers. A re
 
     d(A, B) = sum_f lambda_f d_f(A_f, B_f) / sum_f lambda_f    over the fields filled in both
 
-    The distance is unknown if no field is filled in both. Sums over peers pool fields like tasks
+    The distance is unknown if no field is filled in both. Sums over peers pool fields in the same way as tasks
     (`allalike.domains.records.kernels`). The distances of different fields must be comparable. Most are between 0 and 1
-    and enter unscaled, because dividing by their mean would inflate fields with high agreement. Numbers enter as min(1,
-    |x - y| / m), where m is the mean difference between two answers to a task. Each field is estimated by its own rule.
+    and enter unscaled, because dividing by their mean would inflate fields with high agreement. Numbers enter the
+    distance as min(1, |x - y| / m), where m is the mean difference between two answers to a task. Each field is
+    estimated by its own rule.
 
 Records work if they have many fields, and workers are similarly accurate in all of them. They fail if a worker is good
 at one field and bad at another, because each worker has a single weight. Use ``weights="field"`` for a weight per

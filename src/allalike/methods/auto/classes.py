@@ -2,8 +2,8 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** for sparse data: fewer than two answers per task, three workers, or most answers by workers who
-   give one label only. This is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
+1. **Knows or guesses** for sparse data: only three workers, fewer than two answers per task, or most answers by workers
+   who give one label only. This is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
    probabilities. It has only one skill and one distribution of guesses per worker, so it needs few answers and cannot
    swap classes.
 2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).

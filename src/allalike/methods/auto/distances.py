@@ -1,7 +1,7 @@
 """Distances: worker weights for labels to which the models of numbers and of up to twenty classes do not apply.
 
-**Error of a worker.** Every answer i to a task is compared with the other answers j, which have the weights w_j. With W
-= sum_j w_j, y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), all without answer i,
+**Error of a worker.** Every answer i to a task is compared with the other answers j, which have the weights w_j. Let W
+be the sum of w_j. With y_i = sum_j w_j d_ij / W and v_i = sum_jk w_j w_k d_jk / (2 W^2), all without i,
 
     e_i = y_i - v_i
 

@@ -12,8 +12,8 @@ the smallest of 1/8, 1/4, 1/2 and 1 whose score is within half a standard error 
 because two hundred weights can fit fifty gold labels by chance. If the score of the unchanged p is within that range, p
 is kept. A few gold labels change little. With hundreds, labels follow the accurate workers, even if there is only one.
 
-From twenty gold labels on, confidences are calibrated as well. With z the logit of a confidence, and m its mean over
-tasks with gold, the map
+With at least twenty gold labels, confidences are calibrated as well. With z the logit of a confidence, and m its mean
+over tasks with gold, the map
 
     logit of the calibrated confidence = z + shift + slope (z - m)
 

@@ -6,13 +6,13 @@ c_i of each worker's deviations d_it = x_it - t,
 
     gold = t + offset + slope (t - mean of t) + sum_i c_i d_it,    penalty 30 u^2 sum c_i^2,
 
-where u is the usual error of an answer. This is solved in dual form, because workers may outnumber gold labels. From 50
-gold labels on, cross-validation may choose another penalty or a monotone map of t (isotonic regression). The correction
-is multiplied by its slope in a regression of gold labels on held-out corrections. This slope is shrunk towards 1 and
+where u is the usual error of an answer. This is solved in dual form, because workers may outnumber gold labels. With 50
+or more, cross-validation may choose another penalty or a monotone map of t (isotonic regression). The correction is
+multiplied by its slope in a regression of gold labels on held-out corrections. This slope is shrunk towards 1 and
 clipped to [0, 1] (stacking; Breiman, 1996), so corrections that do not predict other gold labels have little effect.
 
-**Intervals.** From 20 gold labels on, errors on held-out gold labels give 95 % prediction intervals (cross-conformal
-prediction; Vovk, 2015). They are valid if the tasks with gold were drawn at random.
+**Intervals.** With at least 20 gold labels, errors on held-out gold labels give 95 % prediction intervals
+(cross-conformal prediction; Vovk, 2015). They are valid if the tasks with gold were drawn at random.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     x_it = m + a_i + b_i (t - m) + e_it,    Var e_it = s_i
 
-is the answer x_it of worker i to a task with truth t, and m is the middle of all truths. Its weight in the estimate of
+is the answer x_it of worker i to a task with truth t, and m is the centre of all truths. Its weight in the estimate of
 t is b_i^2 / s_i. So a worker who stays near the middle has slope 0 and weight 0, however close to the others. a, b and
 s are estimated from the mean u_it of the other answers, with variance v_it, by sums over tasks in two rounds:
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 ROUNDS = 2
 MEAN, HUBER, MEDIAN = np.inf, 2.0, 0.0  # standard deviations at which residuals are bounded
 _MIN_WORKERS = {False: 3, True: 5}  # for unequal weights of numbers, and of levels
-_FOLDS, _MANY_TASKS = 10, 1000  # two folds from 1,000 tasks on
+_FOLDS, _MANY_TASKS = 10, 1000  # two folds for 1,000 tasks or more
 _CLEARLY, _LIKELY = 2.576, 1.96  # minimum z for bounded residuals, and for lines
 _LEAST_GAIN = {MEAN: 0.001, HUBER: 0.01, MEDIAN: 0.01}  # of the loss
 _BOUND, _ROBUST_BOUND = 15.0, 4.0  # of residuals, in usual errors

@@ -1,7 +1,7 @@
 """auto, the default: weighted labels where the answers support weights, and unweighted labels otherwise.
 
-The model depends on the label type. For up to twenty classes it is the majority vote, knows-or-guesses or confusion
-matrices (`allalike.methods.auto.classes`). For numbers it is one line per worker (`allalike.methods.auto.numbers`).
+The model depends on the label type. For up to twenty classes, it is the majority vote, knows-or-guesses or confusion
+matrices (`allalike.methods.auto.classes`). For numbers, it is one line per worker (`allalike.methods.auto.numbers`).
 For all other label types, each worker's distance to the others is shrunk towards the crowd's mean, more strongly if
 workers differ little. These distances give weights, unless a split-half test refutes them
 (`allalike.methods.auto.distances`).

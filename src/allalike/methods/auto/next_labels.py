@@ -8,7 +8,7 @@ one. An answer l then has probability P[l|z], and
 The **gain** of an answer is the largest (E max q after h answers - max q) / h for h in {1, 3, 5}: three answers may
 change a decision that one cannot.
 
-Tasks are ordered by confidence, the least confident first. In trials this is as good as the order by gain, and it does
+Tasks are ordered by confidence, the least confident first. In trials, this is as good as the order by gain, and it does
 not depend on the model of a typical worker. With more than three classes, only the three most probable ones are
 distinguished, which makes a gain slightly too small.
 """

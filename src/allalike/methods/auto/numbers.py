@@ -3,7 +3,7 @@
 The model is that of `allalike.methods.auto.lines`. Numbers are expressed relative to the median of all answers, in
 units of the usual error. The model is chosen on a sample of the tasks, and fitted to all tasks.
 
-**Gold labels.** From ten gold labels on, `allalike.methods.auto.gold_regression` calibrates the labels.
+**Gold labels.** With at least ten gold labels, `allalike.methods.auto.gold_regression` calibrates the labels.
 
 **Intervals.** The variance of a label follows from the variances of its answers, and is scaled to match the squared
 errors on held-out answers. Intervals and biases do not account for errors that workers share.

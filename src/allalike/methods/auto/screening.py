@@ -7,7 +7,7 @@ informativeness is the agreement beyond that expected from the worker's own labe
 
 where q_t are the label shares of the other answers to the task, and f the worker's label frequencies. For numbers and
 vectors, it is the slope of the worker's answers x on the mean y of the other answers, Cov(x, y) / Var(y). For other
-label types it is the mean distance to other workers' answers on another task of the worker, minus that on the same
+label types, it is the mean distance to other workers' answers on another task of the worker, minus that on the same
 task, estimated from a sample.
 
 A worker is **uninformative** if they have at least ten answers to shared tasks, and informativeness + 2 se is below
@@ -204,7 +204,7 @@ def _compare_tasks(run: Run) -> dict[str, Floats]:
 
 
 def with_squares(run: Run) -> Run:
-    """Return a run with squared distances of numbers, which identify guesses."""
+    """Return a run with squared distances of numbers, because these identify guesses."""
     if not run.encoding.numeric:
         return run
     return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))

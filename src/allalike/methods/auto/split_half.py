@@ -1,7 +1,7 @@
 """Split-half test: prediction of the answers of one half of the workers from the other half.
 
-**Classes.** Workers are split into two halves with about equally many answers, eight times (four times from 20,000
-answers on). A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
+**Classes.** Workers are split into two halves with about equally many answers, eight times (four times with at least
+20,000 answers). A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
 worker's informed skill t (`confusion_matrices`) and label frequencies f, both estimated from their *other* answers:
 
     score = log( t [label = decided] + (1 - t) f(label) ).
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
-_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits from 20,000 answers on
+_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits for 20,000 answers or more
 _MIN_TASKS = 5  # answered by both halves
 _PRIOR = 4.0  # prior answers at the mean skill
 _FREQUENCY_PRIOR = 2.0

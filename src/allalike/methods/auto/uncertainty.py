@@ -8,7 +8,7 @@ whom to trust with MACE. 2013). With equal class shares,
 
 and x = 1 - P[l] is the probability that an answer l is wrong. Copies must be collapsed first.
 
-*Without gold labels* the order of workers is more certain than their error rates, because shared errors are hidden but
+*Without gold labels*, the order of workers is more certain than their error rates, because shared errors are hidden but
 mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
 same tasks. Its variance is a jackknife estimate over 20 groups of tasks or that from the worker's answers, whichever is
 larger. Two workers differ if their 95 % intervals do not overlap. The numbers of better and worse workers give the

@@ -114,7 +114,7 @@ class EVD(Method):
     """Weights from the leading eigenvector of the covariance matrix of the workers, for two classes.
 
     With missing answers, the covariance of two workers is computed on their common tasks, around the means of all their
-    answers. Without common tasks it is 0. Workers with no chain of common tasks to the group with the largest
+    answers. Without common tasks, it is 0. Workers with no chain of common tasks to the group with the largest
     eigenvalue have weight 0.
 
     The fault is the probability of error, (1 - a_i) / 2. Off the diagonal, Q_ij is fitted by c v_i v_j, so

@@ -13,7 +13,7 @@ EXP's core does not depend on the order in which workers with equal degrees are 
 optimal sets is optimal. TOP2's core does: of equal workers, the first by id is removed. A label is marked as tied if it
 contradicts a worker whose membership depended on the order.
 
-The methods work on hard questions, if there are a few experts and many workers who guess. They fail if workers are
+The methods work on hard questions that a few experts can answer, while many workers guess. They fail if workers are
 equally good, because most answers are discarded, and if workers copy, because copies agree and form the core.
 """
 

@@ -1,6 +1,6 @@
 """Class probabilities in models in which an answer is evidence only for its own class.
 
-In these models a wrong answer has the same probability for every true class. If all classes are equally frequent, the
+In these models, a wrong answer has the same probability for every true class. If all classes are equally frequent, the
 evidence of an answer is its log odds:
 
     w_ij = log( P[x_ij | x_ij is true] / P[x_ij | another class is true] ),    T_jc ~ exp(sum_i w_ij [x_ij = c]).

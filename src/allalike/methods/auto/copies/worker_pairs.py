@@ -1,8 +1,8 @@
 """Worker pairs: mean distance and number of common tasks of every pair of workers with a common task.
 
-Distances must be comparable between tasks. Bounded distances are. Squared distances of numbers and vectors are not, so
-their roots are divided by the scale of the task: the median distance between two of its answers, at least a tenth of
-the median scale. Distances are capped at five scales, so that one typing error does not outweigh a hundred answers.
+Distances must be comparable between tasks, as bounded distances are. For squared distances of numbers and vectors,
+roots are divided by the scale of the task: the median distance between two of its answers, at least a tenth of the
+median scale. Distances are capped at five scales, so that one typing error does not outweigh a hundred answers.
 
 The sums of distances and of their squares, and the numbers of common tasks, are matrices that any engine adds up over
 blocks, one range of workers at a time. They are sparse if few workers have common tasks. If not all pairs fit in
