@@ -228,9 +228,9 @@ def main() -> None:
         measure(sys.argv[2:] or [*OTHERS, *SEEN])
         return
     rows = read()
-    held = f"{count_held(rows, 'plan')}; with {KNOWN} gold labels {count_held(rows, 'known')}"
+    held = f"{count_held(rows, 'plan')}, and {count_held(rows, 'known')} with {KNOWN} gold labels"
     text = "\n".join(
-        [*tabulate(rows), "", f"Intervals of the expected error that contain the error, nine crowds: {held}."]
+        [*tabulate(rows), "", f"Intervals of the expected error that cover the error on these nine crowds: {held}."]
     )
     if "-o" not in sys.argv:
         print(text)

@@ -49,7 +49,7 @@ class BWA(ClassMethod):
     lambda_
         Weight of the mean of a class relative to one answer.
     max_iter, tol
-        Maximum number of rounds, and relative change of variances and means at which they end.
+        Maximum number of rounds, and relative change of variances and means below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}

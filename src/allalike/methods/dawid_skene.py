@@ -122,7 +122,7 @@ class DS(ClassMethod):
     smoothing
         Pseudo-counts a and b in the formulas. 0 is the original method.
     max_iter, tol
-        Maximum number of rounds, and relative change of confusion matrices and class shares at which they end.
+        Maximum number of rounds, and relative change of confusion matrices and class shares below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -200,7 +200,7 @@ class IBCC(ClassMethod):
     a_v, b_v
         Pseudo-counts of a worker's answers per class: correct answers, and each wrong label.
     max_iter, tol
-        Maximum number of rounds, and relative change of confusion matrices and class shares at which they end.
+        Maximum number of rounds, and relative change of confusion matrices and class shares below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
@@ -254,7 +254,7 @@ class DS1(ClassMethod):
     clip
         Minimum distance of an accuracy from 0 and 1, which bounds the weights.
     max_iter, tol
-        Maximum number of rounds, and relative change of the weights at which they end.
+        Maximum number of rounds, and relative change of the weights below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}

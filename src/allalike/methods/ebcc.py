@@ -73,7 +73,7 @@ class EBCC(ClassMethod):
     a_v, b_v
         Pseudo-counts of a worker's answers per subtype: correct answers, and each wrong label.
     max_iter, tol
-        Maximum number of rounds of a start, and relative change of the expected answers at which they end.
+        Maximum number of rounds of a start, and relative change of the expected answers below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}

@@ -57,7 +57,7 @@ class GLAD(ClassMethod):
     alpha, beta
         Means of the priors of an ability and of log b_j.
     max_iter, tol
-        Maximum number of rounds, and relative change of the abilities at which they end.
+        Maximum number of rounds, and relative change of the abilities below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}

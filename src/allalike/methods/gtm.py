@@ -50,7 +50,7 @@ class GTM(Method):
     mu0, s0
         Mean and variance of the prior of standardised true values.
     max_iter, tol
-        Maximum number of rounds, and relative change of the precisions at which they end.
+        Maximum number of rounds, and relative change of the precisions below which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]

@@ -42,7 +42,7 @@ class KDE(Method):
     Parameters
     ----------
     max_iter, tol
-        Maximum number of rounds, and relative change of the sum of losses J at which they end.
+        Maximum number of rounds, and relative change of the sum of losses J below which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("cy", 1, 22.0), ("eve", 1, 40.0)]

@@ -7,7 +7,7 @@ In Yang et al. (2022), a worker's accuracy has a Beta distribution, and each tas
     a_i = (alpha - 1 + correct answers so far) / (alpha + beta - 2 + answers so far).
 
 The second pass (LA-2) decides all tasks again by weighted votes. The weight is k a_i - 1 for k classes, with the final
-accuracies of the first pass. LA works on streams and on very many answers, because it reads each answer only once or
+accuracies of the first pass. LA works on streams and on very large datasets, because it reads each answer only once or
 twice. It fails if the first tasks are misleading. LA-1 decides the first tasks before it can distinguish workers.
 
 The order of tasks matters. The paper shuffles tasks; here they are sorted by the hashes of their ids. Results therefore

@@ -100,7 +100,7 @@ class CRH(LossMethod):
         1e-8 of the mean (numbers). ``clip`` follows the code behind the paper's tables, where a worker without loss
         outweighs all others.
     max_iter, tol
-        Maximum number of rounds, and relative change of the weights at which they end.
+        Maximum number of rounds, and relative change of the weights below which they end.
 
     >>> import allalike
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]

@@ -70,7 +70,7 @@ class MACE(ClassMethod):
     smoothing
         Smoothing d in the formulas (EM). Default: 0.01 / k.
     max_iter, tol
-        Maximum number of rounds, and relative change of theta and (1 - theta) xi at which they end.
+        Maximum number of rounds, and relative change of theta and (1 - theta) xi below which they end.
 
     >>> import allalike
     >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "zzzzz"}

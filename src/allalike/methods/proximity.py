@@ -375,7 +375,7 @@ class IPTD(Method):
     Parameters
     ----------
     max_iter, tol
-        Maximum number of rounds, and relative change of the weights at which they end.
+        Maximum number of rounds, and relative change of the weights below which they end.
     average
         Whether to divide by the total weight of the others, as in the paper's text. Its Algorithm 2 does not.
     weighting

@@ -288,7 +288,7 @@ class TaskLevels:
 
 
 def prepare(sample: MemoryRun) -> ClassCrowd:
-    """Precompute the cells and task levels of the blocks of a sample, which every round needs."""
+    """Precompute the cells and task levels that every round needs from the blocks of a sample."""
     k = sample.encoding.n_labels
     disagreement = sample.collect(partial(_measure_disagreement, k=k))["disagreement"]
     _, place, count = np.unique(disagreement.round(12), return_inverse=True, return_counts=True)

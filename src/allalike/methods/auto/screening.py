@@ -204,7 +204,7 @@ def _compare_tasks(run: Run) -> dict[str, Floats]:
 
 
 def with_squares(run: Run) -> Run:
-    """Return a run with squared distances of numbers, which identify guesses."""
+    """Return a run with squared distances of numbers, because these identify guesses."""
     if not run.encoding.numeric:
         return run
     return replace(run, encoding=replace(run.encoding, domain=replace(run.domain, distance="squared")))
