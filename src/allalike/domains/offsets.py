@@ -27,14 +27,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import Add, Array, Block, Floats
 from allalike._core.blocks.pairs import Centred
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Add, Array, Block, Floats
 
 _MAX_STEPS = 200
 _STEPS = 4  # while factors are estimated; constant, so that rounding cannot change the number of steps

@@ -12,12 +12,13 @@ worker look the worst. Under `absolute` it is the mean absolute deviation, which
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, Ties, find_order
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, find_order
 from allalike._core.blocks.pairs import Centred
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
@@ -29,10 +30,6 @@ from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
 
 _LARGEST_NUMBER = 1e150
 

@@ -7,15 +7,17 @@ number of tasks.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
@@ -24,15 +26,9 @@ from allalike._core.options import check_number
 from allalike._core.system.files import Output
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError, TooLargeError
-from allalike.simulation.models import id_column
+from allalike.simulation.models import Model, Parameters, id_column
 from allalike.simulation.paper import as_model
 from allalike.simulation.populations import Copiers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from allalike._core.blocks.block import Array, Floats
-    from allalike.simulation.models import Model, Parameters
 
 TABLES = (".csv", ".parquet")
 _MAX_VALUES = 200_000_000  # numbers, items or pixels of all answers
