@@ -34,7 +34,7 @@ from allalike.distances.jaccard import chunks, ranges
 
 Places = npt.NDArray[np.int64]
 _BYTES_PER_MEETING = 120  # per pair of objects: indices, shapes and similarity
-CELLS_PER_CHUNK = 1 << 22  # pairs of objects compared at a time
+CELLS_PER_CHUNK = 1 << 19  # pairs of objects compared at a time
 _EDGES_AT_ONCE = 1 << 10  # edges matched together, from several pairs of collections
 _MAX_SPARE_PORTS = 1 << 20  # maximum number of unused indices before ends are renumbered
 
