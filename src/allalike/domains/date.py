@@ -47,8 +47,6 @@ class Date(Real):
         Aggregation rule: weighted ``mean`` or ``median``. Default: the one that fits the distance.
     bias
         Whether to estimate and subtract each worker's mean deviation (too early or too late).
-    scale
-        Whether to estimate each worker's scale factor as well.
     form
         Format of dates, if not ISO 8601: the last day of 2024 written like the labels, such as ``31/12/2024``,
         ``12/31/2024`` or ``31 Dec 2024``.

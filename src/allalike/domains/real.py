@@ -48,8 +48,6 @@ class Real(Domain):
     bias
         Whether to estimate and subtract each worker's mean deviation, reported as ``bias`` in the worker table. A bias
         shared by all workers cannot be detected.
-    scale
-        Whether to estimate each worker's scale factor as well, reported as ``scale`` in the worker table.
     form
         Format of numbers, if not plain: the number 1234.5 written like the labels, such as ``1,234.5``, ``1.234,5 €``,
         ``1234.5 kg``, ``$1234.5``. With ``<1234.5``, a bound such as ``<46`` is read as 46.
@@ -74,7 +72,6 @@ class Real(Domain):
     numeric: ClassVar[bool] = True
     recurring: ClassVar[bool] = False
     bias: bool = flag(False)
-    scale: bool = flag(False)
     form: str | None = option(None, check_form)
 
     def __post_init__(self) -> None:
@@ -100,7 +97,7 @@ class Real(Domain):
     @property
     def offsets(self) -> Offsets | None:
         """The worker offsets to be estimated, or None."""
-        return Offsets(scale=self.scale) if self.bias or self.scale else None
+        return Offsets() if self.bias else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +131,7 @@ class RealEncoding(Encoding):
         return Values(arrow_of(codes))
 
     def describe(self) -> dict[str, Any]:
-        chosen = {name: value for name in ("bias", "scale", "form") if (value := getattr(self.domain, name))}
+        chosen = {name: value for name in ("bias", "form") if (value := getattr(self.domain, name))}
         return {**super().describe(), **chosen}
 
     def prepare(self, block: Block) -> Block:
