@@ -86,11 +86,7 @@ def get_numbers(value: Any, *keys: str) -> list[float]:
 
 
 def count_up(names: Iterable[str]) -> list[str]:
-    """Append a number to repeated names.
-
-    >>> count_up(["a", "b", "a"])
-    ['a', 'b', 'a (2)']
-    """
+    """Append a number to repeated names: a, b and a (2)."""
     seen: Counter[str] = Counter()
     counted = []
     for name in names:
@@ -142,11 +138,7 @@ def load_records(path: Path) -> list[Any]:
 
 
 def unwrap(document: Any) -> Any:
-    """Return the list of records that an object contains, for example with a count, and other values unchanged.
-
-    >>> unwrap({"items": [{"id": 1}], "total": 1})
-    [{'id': 1}]
-    """
+    """Return the list of records that an object contains, for example with a count, and other values unchanged."""
     if not isinstance(document, dict):
         return document
     inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
@@ -255,11 +247,7 @@ def _follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
 
 
 def _close_brackets(text: str) -> str:
-    r"""Close the brackets of truncated JSON, and drop its incomplete last value; other texts become empty.
-
-    >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
-    ('{"images": [{"id": 1}, {"id": 2}]}', '')
-    """
+    """Close the brackets of truncated JSON, and drop its incomplete last value; other texts become empty."""
     closing: list[str] = []
     end = 0
     for token in _TOKEN.finditer(text if text[:1] in ("[", "{") else ""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -404,20 +405,15 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
     rows: list[dict[str, Any]] = []
-    wordings: dict[str, set[str]] = {}
     for row, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         rows.append({})
         for annotation in _list_annotations(sheet, row, cell):
-            wording = annotation.get("task_label")
             for part, answer in _list_answers(annotation.get("value")):
                 name = f"{flow}:{annotation['task']}{part}" if several else f"{annotation['task']}{part}"
                 rows[-1][name] = answer
-                wordings.setdefault(name, set()).update([wording] if isinstance(wording, str) and wording else [])
-    if not wordings:
-        raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
-    if changed := [f"{name} ({len(texts)})" for name, texts in sorted(wordings.items()) if len(texts) > 1]:
-        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
     columns = spread(rows, sheet.where)
+    if not columns:
+        raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
         answers = columns[name]
@@ -499,16 +495,14 @@ def _list_details(answers: Sequence[Any]) -> list[Details] | None:
     """Return the details on the choices of each row, spelled out, or None if there are none.
 
     Zooniverse removes vowels and signs: N and S are no and yes, and 1150 is 11-50 if 10 is also an option.
-
-    >>> _list_details([{"LION": {"HWMN": (many,), "YNG": ("S",)}} for many in ("10", "1150")])
-    [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
     """
     rows: list[Details] = [answer if isinstance(answer, dict) else {} for answer in answers]
-    cells: dict[str, set[str]] = {}
-    for said in (said for row in rows for said in row.values()):
+    choices = [said for row in rows for said in row.values()]
+    cells: dict[str, set[str]] = defaultdict(set)
+    for said in choices:
         for name, given in said.items():
-            cells.setdefault(name, set()).update(given)
-    for said in (said for row in rows for said in row.values()):
+            cells[name].update(given)
+    for said in choices:
         for name, given in said.items():
             said[name] = tuple(_spell(cell, cells[name]) for cell in given)
     return rows if cells else None

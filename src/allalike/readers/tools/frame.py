@@ -72,11 +72,7 @@ def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]
 
 
 def mark(label: Any, **shape: Any) -> dict[str, Any]:
-    """Return a mark in an image, such as a box or a point, with its class if it has one.
-
-    >>> mark("cat", bbox=[1, 2, 30, 40]), mark(None, x=1, y=2)
-    ({'bbox': [1, 2, 30, 40], 'label': 'cat'}, {'x': 1, 'y': 2})
-    """
+    """Return a mark in an image, such as a box or a point, with its class if it has one."""
     return shape if label is None else {**shape, "label": label}
 
 
@@ -431,11 +427,6 @@ def place_files(
     """Return the worker and document of each file: the worker is its name if all names differ, or else its folder.
 
     With ``by_name``, it is the name if any names differ. The folder is the first level that is not common to all.
-
-    >>> from pathlib import Path
-    >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]
-    >>> list(place_files(files[:2]).values()), list(place_files(files).values())
-    ([('ada', ''), ('bob', '')], [('1', 'ada'), ('1', 'bob'), ('2', 'ada')])
     """
     names = [_ENDING.sub("", path.name) or path.name for path in paths]
     folders = [path.absolute().parent.parts for path in paths]

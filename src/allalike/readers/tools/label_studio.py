@@ -157,11 +157,7 @@ def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, It
 
 
 def _find_kind(item: Any) -> str:
-    """Return the kind of a result's label, by its type or its fields.
-
-    >>> _find_kind({"type": "choices", "value": {"choices": ["sad"]}}), _find_kind({"value": {"x": 1, "y": 2}})
-    ('choices', 'points')
-    """
+    """Return the kind of a result's label, by its type or its fields."""
     kind = get_text(item, "type", default=None)
     if kind in _NO_REGIONS:
         return str(kind)
