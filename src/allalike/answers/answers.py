@@ -12,8 +12,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, unite
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import shorten
+from allalike._core.columns.values import find_places, shorten
 from allalike._core.options import check_choice
 from allalike._core.words import count
 from allalike.answers.cleaning import Cleaning

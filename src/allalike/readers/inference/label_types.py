@@ -358,12 +358,6 @@ def _read_scales(labels: _Labels) -> Domain | None:
     return None
 
 
-def _read_words(labels: _Labels) -> Domain | None:
-    """Read labels with at least one word of two letters: they are not dates, lists or tags of tokens."""
-    words = any(len(text) > 1 and text.isalpha() for text in labels.values)
-    return _read_classes_or_texts(labels) if words else None
-
-
 def _read_written_objects(labels: _Labels) -> Domain | None:
     """Read lists of objects in JSON, or tags of tokens separated by blanks."""
     texts = labels.values
@@ -511,7 +505,6 @@ _TEXTS: tuple[_Recogniser, ...] = (
     _read_dates,  # 31/01/2024  Jan 31, 2024
     _read_items,  # a;b  a, b
     _read_scales,  # Strongly disagree ... Strongly agree
-    _read_words,
     _read_moments,  # 2024-01-31
     _read_written_objects,  # [[0, 4, "PER"]]  O B-PER
     _read_orders,  # a>b>c
