@@ -12,7 +12,7 @@ from allalike._core.columns.column import Column
 from allalike._core.late import late_pattern
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.written_labels import NumberForm
-from allalike.errors import LabelError
+from allalike.errors import LabelError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,8 +160,10 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
     form = _find_marks(numbers, units[0] if units else NumberForm()) if len(units) < 2 else None
     if len(first) > 1:
         shown = ", ".join(f"{_read_unit(number).unit or 'none'} in {number[0]!r}" for number in [*first.values()][:3])
-        what = f"The labels have different units: {shown}. Convert all labels to one unit. {OR_CLASSES}"
-        raise LabelError(what, **({"domain": f'real(form="{form or units[0]}")'} if len(units) == 1 else {}))
+        raise LabelError(
+            f"The labels have different units: {shown}. Convert all labels to one unit. {OR_CLASSES}",
+            proposals=[Proposal({"domain": f'real(form="{form or units[0]}")'})] if len(units) == 1 else (),
+        )
     return None if form == NumberForm() else form
 
 
