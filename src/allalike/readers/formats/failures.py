@@ -12,7 +12,7 @@ from allalike._core.columns.hashes import find_unreadable, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
-from allalike.readers.formats.encodings import guess_encoding
+from allalike.readers.formats.encodings import guess_encoding, undecodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,8 +53,10 @@ def check_names(names: Sequence[Any], where: str) -> None:
         raise ColumnError(f"{where} has two columns called {twice!r}. Rename one of them.")
 
 
-def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
+def guard(path: Any, file_format: str, read: Callable[[], Any], encoding: str = "") -> Any:
     """Return the result of a function; if it fails, raise an error that names the source, its format and the reason.
+
+    For text that cannot be decoded, the error proposes another encoding.
 
     >>> guard("a.json", "JSON", lambda: json.loads("[1,"))
     Traceback (most recent call last):
@@ -73,6 +75,8 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
         known = (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError)
         if not isinstance(error, known) and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
+        if encoding and isinstance(error, UnicodeError):
+            raise undecodable(path, encoding, error) from error
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__).rstrip(".")
         reason = TOO_LONG if "straddl" in reason else reason
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error

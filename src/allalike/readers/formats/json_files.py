@@ -32,6 +32,7 @@ Steps = tuple[str | int | None, ...]  # keys, indices, and None for each element
 
 LINES = (".jsonl", ".ndjson")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
+_PATH = re.compile(r"(?:[^.\[\]]+|\[\d*\])(?:\.[^.\[\]]+|\.?\[\d*\])*")
 _LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # limits of the search for paths
 _ABSENT = object()
 _BLOCK_BYTES = 1 << 20
@@ -186,17 +187,9 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
 def _parse(path: str) -> Steps:
     """Split a path into steps; a leading ``[].``, the list of all records, is optional."""
     path = path.removeprefix("[].")
-    steps: list[str | int | None] = []
-    end = 0
-    for found in _STEP.finditer(path):
-        between = path[end : found.start()]
-        if between not in ("", ".") or (between == "." and end == 0):
-            break
-        steps.append(found[1] if found[1] is not None else int(found[2]) if found[2] else None)
-        end = found.end()
-    if end != len(path) or not steps:
+    if not _PATH.fullmatch(path):
         raise ColumnError(f"{path!r} is not a path into records. Write it like annotations[].completed_by.id.")
-    return tuple(steps)
+    return tuple(key or (int(index) if index else None) for key, index in _STEP.findall(path))
 
 
 def _check_same_list(parsed: Mapping[str, Steps], where: str) -> None:
