@@ -26,7 +26,7 @@ from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
 from allalike.readers.formats.failures import TOO_LONG, check_columns, guard
-from allalike.readers.formats.files import NA, Files
+from allalike.readers.formats.files import Files
 from allalike.readers.formats.source import Source, take_rows
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ _MIN_ROWS = 5  # below a clear header
 _HEADER_ROWS = 1000  # compared with the first row
 _RECURRING = 0.9  # minimum share of recurring values below a name
 _MAX_DIGITS = 19  # of a column number
-_TOTAL = late_pattern(r"(?i)\s*(grand |sub)?(totals?|sum|mean|average|median)\s*:?\s*")
 _NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
@@ -119,25 +118,7 @@ def name_columns(rows: Sequence[Row], n_above: int, where: str) -> tuple[list[st
     if _is_answer(first, below):
         listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
         return numbered, False, [*remarks, f"{where} has no header: its columns are named {listed}."]
-    if len(below) >= _MIN_ROWS:
-        _check_summaries(below, where)
     return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], True, remarks
-
-
-def _check_summaries(rows: Sequence[Row], where: str) -> None:
-    """Refuse a row of units below the header, and a row of totals at the end, because neither contains answers."""
-    n_units = 0
-    for cell, column, is_numeric in _list_below(rows[0], rows[1:]):
-        is_text = bool(cell.strip()) and _NUMBER.fullmatch(cell) is None
-        if cell.strip() and not (is_text if is_numeric else cell not in column and len(set(column)) < len(column)):
-            n_units = 0
-            break
-        n_units += is_numeric and is_text and cell.strip() not in NA and any(map(str.isalpha, cell))
-    filled = _filled(rows[-1])
-    is_total = bool(filled) and _TOTAL.fullmatch(filled[0]) is not None and len(filled) < len(rows[-1])
-    for number, what in ((1, "units"),) * bool(n_units) + ((len(rows), "totals"),) * is_total:
-        shown = shorten(", ".join(rows[number - 1]))
-        raise InputError(f"{where}: row {number:,} has {what} ({shown}), not an answer. Delete the row.")
 
 
 def _filled(row: Row) -> Row:
