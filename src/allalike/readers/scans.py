@@ -23,7 +23,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
+from allalike.readers.column_names import COLUMN, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
 from allalike.readers.formats.files import NA, Files, ReadOptions, check_read_options, list_labels, list_words
@@ -234,7 +234,7 @@ class Scan(Files):
 
         A file is read as a plain table if its tool's reader lacks the requested columns or layout.
         """
-        names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
+        names = list(self.columns.values())
         guesses, plain = self.tool is None, replace(self, tool=PLAIN)
         if guesses and any(map(is_path_into, names)):
             return open_table(self.source, plain)
@@ -266,8 +266,6 @@ class Scan(Files):
         return self._reshape(table, COMPARISONS)
 
     def _reshape(self, table: Source, steps: Sequence[Callable[..., Source]]) -> Source:
-        if not isinstance(self.columns, Mapping):
-            check_chosen(table.names, self.columns, table.where)
         for step in steps:
             table = step(table, self.columns, self.domain)
         return table
@@ -429,8 +427,10 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
             raise OptionError(f"{name} is for files, but the source is of type {type(source).__name__}. Omit {name}.")
     given: dict[str, Any] = dict(how)
     columns = given.pop("columns", None) or {}
-    if isinstance(columns, Mapping):
-        columns = {role: name for role, name in columns.items() if name is not None}
+    if not isinstance(columns, Mapping):
+        example = "columns={'worker': 'user', 'task': 'item', 'label': 'answer'}"
+        raise ColumnError(f"columns is {columns!r}. Write it as a mapping of roles to columns: {example}.")
+    columns = {role: name for role, name in columns.items() if name is not None}
     return Scan(source=name_place(held), domain=kind, frame=find_frame(source), columns=columns, **given)
 
 

@@ -120,11 +120,9 @@ def check_columns(
             for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _find_broken(value):
                     known = [Proposal({"encoding": guess_encoding(broken)})] if text else []
-                    raise InputError(
-                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
-                        f"{', or name its encoding' if text else ''}.",
-                        proposals=known,
-                    ) from None
+                    remedy = "Save it as UTF-8, or name its encoding." if text else "Save it as UTF-8."
+                    what = f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. {remedy}"
+                    raise InputError(what, proposals=known) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
         if (place := find_unreadable(column)) is not None:
             raise InputError(
