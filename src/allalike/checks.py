@@ -19,7 +19,7 @@ from allalike.engines.ranges import number_parts
 from allalike.engines.sample import sample_tasks
 from allalike.errors import DataWarning
 from allalike.readers.proposals import find_other_readings
-from allalike.spellings import find_abstentions, find_near_words, find_same_ids, find_spellings
+from allalike.spellings import find_abstentions, find_same_ids, find_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,6 @@ _MIN_NUMBERS = 3  # distinct numbers that may be a scale: two are yes and no
 _MAX_RATINGS = 11  # such as 0 to 10
 _MANY_ANSWERS = 10  # per task: tasks may then be questions with different sets of labels
 _MANY_WORKERS = 2  # times the number of tasks
-_MAX_TYPOS = 0.05  # share of the answers with the right word; or two answers
 _MIN_SWAPPED = 0.15  # excess agreement within workers over agreement within tasks
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
@@ -225,10 +224,6 @@ def _check_spellings(run: Run) -> Iterator[Issue]:
             f"{spellings.labels:,} labels differ only in spelling: {_list_pairs(spellings.pairs)}. If they mean the"
             f" same, {_propose_join(spellings.option)}."
         )
-    elif typos := _find_typos(run):
-        yield Issue(
-            f"{count(len(typos), 'label')} may be misspelled: {_list_pairs(typos)}. If so, {_propose_join('')}."
-        )
     for role, ids in (("workers", run.workers), ("tasks", run.sample_tasks)):
         pairs = [] if ids is None else find_same_ids(ids.take(np.arange(min(len(ids), _MAX_IDS))).tolist())
         if pairs:
@@ -248,26 +243,6 @@ def _split_labels(run: Run) -> list[list[Any]]:
         known = (left < len(labels)) & (right < len(labels))
         part = number_parts(len(labels), part[left[known]], part[right[known]])[part]
     return [[labels[i] for i in np.flatnonzero(part == number)] for number in np.unique(part)]
-
-
-def _find_typos(run: Run) -> list[tuple[Any, Any]]:
-    """Return pairs of a frequent word and a similar rare word."""
-    labels = list_labels(run) if run.encoding.nominal else []
-    near = find_near_words(labels)
-    if not near:
-        return []
-    totals = run.total(partial(_count_labels, n_labels=run.encoding.n_labels))["labels"].tolist()
-    times = dict(zip(labels, totals, strict=False))
-    typos = []
-    for one, other in near:
-        right, wrong = (one, other) if times[one] >= times[other] else (other, one)
-        if times[wrong] <= max(2, _MAX_TYPOS * times[right]) < times[right]:
-            typos.append((right, wrong))
-    return typos
-
-
-def _count_labels(block: Block, *, n_labels: int) -> dict[str, Array]:
-    return {"labels": np.bincount(block.label, minlength=n_labels)}
 
 
 def _list_pairs(pairs: Sequence[tuple[Any, Any]]) -> str:

@@ -20,7 +20,6 @@
     DataWarning (UserWarning)               the answers were probably misread
     └── DataNote                            rows were excluded, or the input is unusual
     AliasWarning (UserWarning)              a name from another library was used
-    ReportWarning (UserWarning)             a report is incomplete
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +44,6 @@ __all__ = [
     "OutputError",
     "PluginError",
     "Proposal",
-    "ReportWarning",
     "TooLargeError",
     "UnknownNameError",
     "UnsupportedError",
@@ -146,32 +144,7 @@ class LabelError(InputError):
 
 
 class GoldError(InputError):
-    """Gold labels that do not fit the answers.
-
-    ``suggestions`` contains pairs of a description and its options, best first.
-
-    >>> print(GoldError("The gold does not fit.", suggestions=[("If 0 is no", {"gold_map": "0=no"})]))
-    The gold does not fit.
-    If 0 is no: gold_map='0=no'.
-    """
-
-    def __init__(
-        self,
-        what: str = "",
-        *,
-        lines: Sequence[str] = (),
-        suggestions: Sequence[tuple[str, dict[str, Any]]] = (),
-        **options: Any,
-    ) -> None:
-        proposals = [Proposal(own, purpose) for purpose, own in suggestions]
-        super().__init__(what, lines=lines, proposals=proposals, **options)
-        self.suggestions = tuple(suggestions)
-
-    def __str__(self) -> str:
-        if not self.suggestions:
-            return super().__str__()
-        listed = (f"{purpose}: {Proposal(options)}." for purpose, options in self.suggestions)
-        return "\n".join([str(self.args[0]), *self.lines, *listed])
+    """Gold labels that do not fit the answers."""
 
 
 class UnknownNameError(AllalikeError, LookupError):
@@ -234,7 +207,3 @@ class DataNote(DataWarning):
 
 class AliasWarning(UserWarning):
     """A name from another library, which was replaced by the name in allalike."""
-
-
-class ReportWarning(UserWarning):
-    """An incomplete report; its tables are complete."""

@@ -39,13 +39,12 @@ from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
-from allalike.result.messages import name_some
-from allalike.result.quality import find_constant_workers, rate_disagreement
-from allalike.result.summaries import find_truths, find_worse
+from allalike.result.quality import Flag, list_flags, rate_disagreement
+from allalike.result.summaries import find_truths
 from allalike.result.tables import ERRORS, sureness, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
     import pandas as pd
@@ -138,16 +137,20 @@ class TaskExplanation:
             return "This is a gold label, so answers do not change it."
         workers = self.answers["worker"]
         if "moves" in self.answers:
-            moves = self.answers["moves"]
-            if moves.isna().all():
-                return ""
-            place = int(moves.fillna(-1.0).argmax())
-            return f"It changes most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+            moves = self.answers["moves"].fillna(-1.0)
+            place = int(moves.argmax())
+            shift = f"It changes most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+            return shift if moves.iloc[place] >= 0 else ""
         if len(self.answers) == 1:
             return f"The only answer is by {workers.iloc[0]}."
-        left_out, changed = (_list_or(workers[self.answers[name]].tolist()) for name in ("if_left_out", "if_changed"))
-        parts = [f"without {left_out}"] if left_out else []
-        parts += [f"if one of these answered {_shorten(self.runner_up)}: {changed}"] if changed else []
+        parts = []
+        for column, start in (
+            ("if_left_out", "without"),
+            ("if_changed", f"if one of these answered {_shorten(self.runner_up)}:"),
+        ):
+            names = list(map(str, workers[self.answers[column]]))
+            names = [*names[:_N_NAMED], f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else names
+            parts += [f"{start} {' or '.join([', '.join(names[:-1]), names[-1]][len(names) == 1 :])}"] if names else []
         if parts:
             return f"The label would change {'; or '.join(parts)}."
         tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} with the largest shares"
@@ -158,13 +161,6 @@ class TaskExplanation:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values[values.pop("sureness")] = values.pop("confidence")
         return {name: _to_json(value) for name, value in values.items()}
-
-
-class Flag(NamedTuple):
-    """Unusual finding about a worker, and the evidence."""
-
-    name: str
-    evidence: str
 
 
 class Absence(NamedTuple):
@@ -222,25 +218,23 @@ class WorkerExplanation:
             facts.append(f"{unit.replace('_', ' ')} {self.columns[unit]:.3g}{interval}")
         wrong = f"{self.disagrees:,} of {self.compared:,} differ from the label"
         lines = [f"Worker {self.worker}: {', '.join(facts)}; {wrong}."]
-        lines += [f"{flag.name.capitalize()}: {flag.evidence}." for flag in self.flags]
+        lines += map(str, self.flags)
         if not len(self.colleagues):
             lines.append("The worker has no task in common with others.")
         for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
-            if len(table):
-                rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
-                listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
-                lines.append(f"{name}, by mean distance on common tasks: {listed}.")
-        return [*lines, self._describe_absence()]
-
-    def _describe_absence(self) -> str:
-        if self.too_large:
-            return "With more than a million answers, labels without this worker are not estimated."
+            rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
+            listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
+            lines += [f"{name}, by mean distance on common tasks: {listed}."] if listed else []
         rest = self.without
-        if rest is None:
-            return "There are no other workers."
-        only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" if rest.only else ""
-        changed = f"{rest.changed:,} of {rest.tasks:,} labels differ"
-        return f"Without this worker, {changed}, by {rest.shift:.3g} on average{only}."
+        if self.too_large:
+            lines.append("With more than a million answers, labels without this worker are not estimated.")
+        elif rest is None:
+            lines.append("There are no other workers.")
+        else:
+            only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" * (rest.only > 0)
+            changed = f"{rest.changed:,} of {rest.tasks:,} labels differ, by {rest.shift:.3g} on average"
+            lines.append(f"Without this worker, {changed}{only}.")
+        return lines
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -254,12 +248,6 @@ def _shorten(label: Any) -> str:
         return str(label)
     text = f"{label:.6g}" if isinstance(label, float) else " ".join(repr(label).split())
     return text if len(text) <= _MAX_LABEL else f"{text[: _MAX_LABEL - 3]}..."
-
-
-def _list_or(names: list[Any]) -> str:
-    """List a few names."""
-    shown = [*map(str, names[:_N_NAMED]), *([f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else [])]
-    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 def _to_json(value: Any) -> Any:
@@ -449,7 +437,7 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     return WorkerExplanation(
         worker=run.workers[worker],
         columns={title: each.item() if isinstance(each, np.generic) else each for title, each in columns.items()},
-        flags=tuple(_find_flags(run, fit, worker)),
+        flags=tuple(list_flags(run, fit)[worker]),
         disagrees=disagrees,
         compared=compared,
         without=None if method is None or large else _leave_out(run, table, method, worker),
@@ -519,35 +507,6 @@ def _find_rows(table: TaskTable, hashes: Array) -> Piece:
         columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "place": place}
         kept.append(Piece(piece.tasks, piece.answers, columns).take(np.flatnonzero(hashes[place] == own)))
     return Piece.join([piece for piece in kept if len(piece.answers)] or kept[:1])
-
-
-def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
-    known, groups = fit.uncertainty, fit.copy_groups
-    if known is not None and known.few[worker]:
-        yield Flag("few answers", f"{int(known.shared[worker]):,} of the worker's tasks have other answers")
-    trust = {name: column[worker] for name, column in trust_columns(fit).items()}
-    if trust.get("uninformative"):
-        value, error = trust["informativeness"], trust["informativeness_se"]
-        yield Flag("uninformative", f"informativeness {value:.2g}, standard error {error:.2g}")
-    for group in groups.groups if groups is not None else ():
-        if worker in group.members:
-            others = [str(run.workers[number]) for number in group.members if number != worker]
-
-            fidelity = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
-            yield Flag(
-                "copies" if group.copies else "alike",
-                f"with {name_some(others, len(others))}: {group.common:,} common tasks{fidelity}, same rare answer in"
-                f" {group.rare:,} (p = {group.p_value:.2g})",
-            )
-    worse = find_worse(run, fit)
-    if worse is not None and worker in worse.workers:
-        low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
-        interval = f"{low:.3g} to {high:.3g}, the crowd's mean is {worse.mean:.3g}"
-        more = f"{worse.relative[worker]:.3g} more than others on the same tasks"
-        yield Flag(f"larger {unit}", interval if np.isfinite(low) else more)
-    constant = find_constant_workers(run)
-    if worker in constant:
-        yield Flag("always the same", f"all {int(run.answer_counts[worker]):,} answers are {constant[worker]!r}")
 
 
 def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:

@@ -407,18 +407,6 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
         yield Remark(f"New copy group: {name_some(members, len(members))}.", names=members)
 
 
-def list_generations(summary: Summary) -> list[tuple[str, ...]]:
-    """Return one row per saved generation: date, counts, and number of changed labels."""
-    return [
-        (
-            each.when[:16].replace("T", " "),
-            *(f"{number:,}" for number in (each.answers, each.workers, each.tasks)),
-            "" if each.turned is None else f"{each.turned:,}",
-        )
-        for each in summary.generations
-    ]
-
-
 # Crowd: copy groups, uninformative workers, workers who are worse than others, and workers with few answers.
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import cut
 from allalike.errors import UnsupportedError
-from allalike.result.summaries import find_worse, keep_known, with_quorum
-from allalike.result.tables import function_columns, worker_columns
+from allalike.result.messages import name_some
+from allalike.result.summaries import describe_worse, keep_known, with_quorum
+from allalike.result.tables import function_columns, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 
     Truths = Callable[..., tuple[Array, Array, Array]]
     Mark = tuple[int, str | None, dict[str, float]]
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
 _COUNTS = ["hits", "made", "due"]
@@ -195,26 +193,47 @@ _MAX_CLASSES = 1 << 12  # classes whose squared codes can be added without round
 _MIN_CHANCE = 0.01
 
 
-def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
-    """Return the reasons for a flag per worker; ``look`` adds constant workers with another pass over the answers."""
-    reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
-    known, groups = fit.uncertainty, fit.copy_groups
-    marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
-    for words, workers in marked.items():
-        for number in () if workers is None else np.flatnonzero(workers):
-            reasons[number].append(words)
+class Flag(NamedTuple):
+    """Unusual finding about a worker, and the evidence."""
+
+    name: str
+    evidence: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name[0].upper()}{self.name[1:]}{': ' if self.evidence else ''}{self.evidence}."
+
+
+def list_flags(run: Run, fit: Fit, *, look: bool = True) -> list[list[Flag]]:
+    """Return the flags of each worker; ``look`` adds constant workers with another pass over the answers."""
+    flags: list[list[Flag]] = [[] for _ in range(len(run.workers))]
+    known, groups, trust = fit.uncertainty, fit.copy_groups, trust_columns(fit)
+    for number in () if known is None or known.uninformative is None else np.flatnonzero(known.uninformative):
+        value, error = (np.asarray(trust[name])[number] for name in ("informativeness", "informativeness_se"))
+        flags[number].append(Flag(_UNINFORMATIVE, f"informativeness {value:.2g}, standard error {error:.2g}"))
+    shared = {} if known is None else {number: known.shared[number] for number in np.flatnonzero(known.few).tolist()}
+    for number, tasks in shared.items():
+        flags[number].append(Flag(_FEW, f"{int(tasks):,} of the worker's tasks have other answers"))
     for place, group in enumerate(groups.groups if groups is not None else (), 1):
+        names = name_some([run.workers[number] for number in group.members], len(group.members))
+        share = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
+        evidence = f"{names} with {group.common:,} common tasks{share}, same rare answer in {group.rare:,}"
         for number in group.members if group.copies else ():
-            reasons[number].append(f"copies (group {place})")
-    worse = find_worse(run, fit)
-    for number in worse.workers if worse is not None else ():
-        reasons[number].append("worse than the crowd")
-    if careless := run.notes.get("careless"):
-        reasons = [words + careless.get(str(who), []) for words, who in zip(reasons, run.workers.tolist(), strict=True)]
+            flags[number].append(Flag(f"copies (group {place})", f"{evidence} (p = {group.p_value:.2g})"))
+    for number, evidence in describe_worse(run, fit).items():
+        flags[number].append(Flag("worse than the crowd", evidence))
+    careless = run.notes.get("careless") or {}
+    for number, worker in enumerate(run.workers.tolist() if careless else ()):
+        flags[number] += map(Flag, careless.get(str(worker), ()))
     if look and int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
         for number, label in find_constant_workers(run).items():
-            reasons[number].append(f"always {cut(str(label), _MAX_LABEL)}")
-    return reasons
+            always = f"always {cut(str(label), _MAX_LABEL)}"
+            flags[number].append(Flag(always, f"all {int(run.answer_counts[number]):,} answers"))
+    return flags
+
+
+def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
+    """Return the names of the flags of each worker."""
+    return [[flag.name for flag in flags] for flags in list_flags(run, fit, look=look)]
 
 
 def flag_workers(run: Run, fit: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
