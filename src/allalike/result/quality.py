@@ -27,22 +27,21 @@ import numpy as np
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import cut
+from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
 from allalike.result.messages import name_some
 from allalike.result.summaries import describe_worse, keep_known, with_quorum
 from allalike.result.tables import function_columns, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
     from allalike.domains.contract import Marks
     from allalike.engines import Run
     from allalike.methods import Fit
-    from allalike.methods.fit import Decide
 
-    Truths = Callable[..., tuple[Array, Array, Array]]
     Mark = tuple[int, str | None, dict[str, float]]
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
@@ -56,16 +55,7 @@ def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
 
 
 def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
-    """Return the columns of the tables of quality and, for classes, of confusions.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
-    >>> allalike.discover(rows, method="UA").quality.round(2).query("worker == 'eve'")
-      worker    tag  precision  recall    f1  support
-    6    eve  (all)        0.5     0.5  0.50        2
-    7    eve      x        NaN     0.0  0.00        1
-    8    eve      y        0.5     1.0  0.67        1
-    """
+    """Return the columns of the tables of quality and, for classes, of confusions."""
     encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
     if run.worker_task is not None or (marks is None and not few):
@@ -73,18 +63,22 @@ def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Value
         raise UnsupportedError(
             f"Precision and recall are not defined for {name} labels, or there are too many of them."
         )
-    own = with_quorum(run, fit).decide_on(run)
-    against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
-    against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
+    block = pick_tasks(run, np.empty(0, np.uint64), share=2.0)
+    found = with_quorum(run, fit).decide_on(run)(encoding.prepare(block), *fit.arguments)
+    found = keep_known(block, found, encoding) if kept else found
+    against = {"": (np.arange(len(block.label)), found["label"][block.task])}
+    if run.n_gold:
+        place = block.to_answers(block.gold_row)
+        rows = np.flatnonzero(place >= 0)
+        against["gold_"] = rows, block.gold_label[place[rows]]
     if marks is not None:
-        return {"quality": _rate(run, {name: _list_marks(run, fit, marks, each) for name, each in against.items()})}
-    counts = {name: _count_confusions(run, fit, truths) for name, truths in against.items()}
-    listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
+        return {"quality": _rate(run, {name: _list_marks(block, marks, *each) for name, each in against.items()})}
+    counts = {name: _count_confusions(block, k, *each) for name, each in against.items()}
     worker, truth, label = np.nonzero(counts[""][:, :k])  # without gold labels that are in no answer
     named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
     return {
-        "quality": _rate(run, listed),
-        "confusion": {**named, "answers": counts[""][worker, truth, label].astype(np.int64)},
+        "quality": _rate(run, {name: _mark_classes(each, encoding) for name, each in counts.items()}),
+        "confusion": {**named, "answers": counts[""][worker, truth, label]},
     }
 
 
@@ -123,58 +117,25 @@ def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
     return {**rates, "support": due.astype(np.int64), **means}
 
 
-def _list_found(
-    block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool
-) -> tuple[Array, Array, Array]:
-    """Return the rows of answers, their labels, and the estimated labels of their tasks, as codes."""
-    found = own(block, *given)
-    label = keep_known(block, found, encoding)["label"] if kept else found["label"]
-    rows = np.arange(len(block.label))
-    return rows, encoding.kernels.restore_answers(block, rows), label[block.task]
-
-
-def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
-    """Return the rows of answers to gold tasks, their labels, and the gold labels."""
-    place, kernels = block.to_answers(block.gold_row), encoding.kernels
-    rows = np.flatnonzero(place >= 0)
-    return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
-
-
-def _list_marks(run: Run, fit: Fit, marks: Marks, truths: Truths) -> list[Mark]:
+def _list_marks(block: Block, marks: Marks, rows: Array, truths: Array) -> list[Mark]:
     """Return the marks of each answer per tag, and further measures of the whole answer."""
-    ids = np.arange(len(run.workers), dtype=np.float64)
-    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *fit.arguments)["marks"]
-    return [mark for task in tasks for mark in task]
-
-
-def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: Marks) -> dict[str, Array]:
-    tasks = np.empty(block.n_tasks, object)
-    tasks[:] = [[] for _ in tasks]
-    for row, said, truth in zip(*truths(block, *given), strict=True):
-        worker, listed = int(ids[block.worker[row]]), tasks[block.task[row]]
-        for tag, counts in marks.count_marks(said, truth).items():
+    listed: list[Mark] = []
+    for worker, label, truth in zip(block.worker[rows].tolist(), block.label[rows], truths, strict=True):
+        for tag, counts in marks.count_marks(label, truth).items():
             named = None if tag is None else str(tag)
             listed.append((worker, named, dict(zip(_COUNTS, map(int, counts), strict=True))))
-        listed.append((worker, None, {"made": 0, **marks.measure_marks(said, truth)}))
-    return {"marks": tasks}
+        listed.append((worker, None, {"made": 0, **marks.measure_marks(label, truth)}))
+    return listed
 
 
-def _count_confusions(run: Run, fit: Fit, truths: Truths) -> Floats:
+def _count_confusions(block: Block, k: int, rows: Array, truths: Array) -> Array:
     """Count answers by worker, true label and given label; the last true label combines those that no answer has."""
-    k = run.encoding.n_labels
-    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *fit.arguments)["answers"]
-    return np.asarray(counts.reshape(-1, k + 1, k))
+    shape = (block.n_workers, k + 1, k)
+    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truths, k), block.label[rows]), shape)
+    return np.bincount(cell, minlength=block.n_workers * (k + 1) * k).reshape(shape)
 
 
-def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dict[str, Floats]:
-    rows, said, truth = truths(block, *given)
-    shape = (block.n_workers, n_labels + 1, n_labels)
-    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truth, n_labels), said), shape)
-    counts = np.bincount(cell, minlength=block.n_workers * (n_labels + 1) * n_labels)
-    return {"answers": counts.reshape(block.n_workers, -1).astype(np.float64)}
-
-
-def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
+def _mark_classes(counts: Array, encoding: Encoding) -> list[Mark]:
     """Return confusion counts as marks: given labels count as made, and true labels as due."""
     tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
     made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
