@@ -30,7 +30,7 @@ from allalike.result.messages import note
 from allalike.result.saving import write_table
 from allalike.result.summaries import describe_answers, find_truths, find_versions
 from allalike.result.summary import Summary
-from allalike.result.tables import describe_counts, paragraphs
+from allalike.result.tables import describe_counts, result_html
 from allalike.sources import inputs_of, open_source
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class Comparison(Framed[Frame]):
         return "\n".join([self._heading, table, *([f"... and {left} more in .table"] if left else [])])
 
     def _repr_html_(self) -> str:
-        return paragraphs(self._heading) + self._listed.to_html(index=False, border=0)
+        return result_html(self._heading, {"Methods": self._listed})
 
     @property
     def _heading(self) -> str:

@@ -1,26 +1,4 @@
-"""Errors and warnings.
-
-::
-
-    AllalikeError
-    ├── InputError (ValueError)             the answers cannot be read
-    │   ├── ColumnError (LookupError)       a column is missing or ambiguous
-    │   ├── LabelError                      a label does not fit the label type
-    │   └── GoldError                       gold labels do not fit the answers
-    ├── UnknownNameError (LookupError)      a method, label type, rule or engine does not exist
-    ├── OptionError (ValueError)            the value of an option is invalid
-    ├── PluginError (ImportError)           a plug-in cannot be used
-    ├── UnsupportedError (ValueError)       the options do not work together
-    ├── OutputError (OSError)               the result cannot be written
-    ├── DataError (OSError)                 a data set is missing, or cannot be downloaded
-    ├── EngineError (RuntimeError)          the cluster does not start, or failed
-    └── TooLargeError (MemoryError)         the data do not fit in memory
-
-    ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
-    DataWarning (UserWarning)               the answers were probably misread
-    └── DataNote                            rows were excluded, or the input is unusual
-    AliasWarning (UserWarning)              a name from another library was used
-"""
+"""Errors and warnings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
