@@ -23,8 +23,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block, Floats, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, is_string
+from allalike._core.columns.values import Values, find_places, is_string
 from allalike._core.extraction import check_extract
 from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
