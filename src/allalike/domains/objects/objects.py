@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import struct
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -124,8 +124,8 @@ class Objects(Marks, Pairwise):
       answers to a list of objects.
     - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
     - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
-    - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
-      ``_edges`` uses it to find all similar pairs.
+    - ``_find_near`` lists all pairs that may be similar, such as those whose extents on one axis overlap
+      (`allalike.distances.matching.sweep`).
     - ``_find_middles`` computes the position of each group of objects.
     - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
       ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
@@ -161,8 +161,8 @@ class Objects(Marks, Pairwise):
         """Compute the similarity of objects row by row."""
 
     @abstractmethod
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        """Return the start and end of each object on one axis."""
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all candidate pairs of similar objects within tasks, such as those whose extents overlap."""
 
     @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
@@ -182,14 +182,9 @@ class Objects(Marks, Pairwise):
         return self.overlap
 
     @property
-    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        """The distance between two answers, given the matches and their numbers of objects."""
-        return matching.DISTANCES[str(self.distance)]
-
-    @property
     def _fused(self) -> bool:
         """Whether the estimate consists of the objects that exceed the quorum."""
-        return self.rule == "fusion"
+        return self.rule in ("fusion", "positions")
 
     @property
     def recurring(self) -> bool:
@@ -264,10 +259,6 @@ class Objects(Marks, Pairwise):
         edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
         return edges.keep(self._is_edge(edges.similarity))
 
-    def _find_near(self, members: Members) -> tuple[Array, Array]:
-        """Return all candidate pairs of similar objects within tasks."""
-        return matching.sweep(*self._reach(members.geometry), members.task)
-
     def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether pairs are similar enough for grouping or matching."""
         return np.asarray((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
@@ -295,7 +286,8 @@ class Objects(Marks, Pairwise):
             other = edges.right * most + local[edges.left]
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
-        return np.clip(self._formula(matched, size[left], size[right]), 0.0, 1.0)
+        formula = matching.DISTANCES.get(str(self.distance), matching.DISTANCES["f1"])
+        return np.clip(formula(matched, size[left], size[right]), 0.0, 1.0)
 
     def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether objects of the same class count as the same object, given their similarity."""
