@@ -75,7 +75,7 @@ RARE = [spec for spec, (name, _) in PLAIN.items() if name in DRAWN]
 
 
 @pytest.mark.parametrize("spec", RARE)
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_distances_of_rare_labels_are_the_plain_ones(spec: str, data: st.DataObject) -> None:
     name, apart = PLAIN[spec]
@@ -89,7 +89,7 @@ METRICS = ["set", "interval", "boxes(distance=jaccard, overlap=0)", "points(radi
 
 
 @pytest.mark.parametrize("spec", METRICS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_jaccard_keeps_the_triangle(spec: str, data: st.DataObject) -> None:
     found = measure(spec, data.draw(st.lists(DRAWN[PLAIN[spec][0]], min_size=3, max_size=4)))
