@@ -185,9 +185,8 @@ class PairwiseEncoding(Encoding):
         return objects(parsed)[codes]
 
     def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        return self.merge(
-            [replace(self, common=self.domain._find_common(labels.parsed(self.domain._parse)[1]))]
-        ), self.encode(labels)
+        gold = replace(self, common=self.domain._find_common(labels.parsed(self.domain._parse)[1]))
+        return self.merge([gold]), self.encode(labels)
 
     def decode(self, codes: Array) -> Values:
         return Values([self.domain._present(label, self.common) for label in codes], text=self.domain._text)
