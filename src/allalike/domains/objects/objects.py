@@ -16,6 +16,7 @@ import struct
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -374,15 +375,19 @@ class ObjectEncoding(PairwiseEncoding, Things):
             members.answer, group.astype(np.intp), members.geometry, members.kind, task, classes, hash_objects(classes)
         )
 
+    def _show(self, found: Mapping[str, Array]) -> list[list[dict[str, Any]]]:
+        """Return the objects of each estimate, with their `NUMBERS` except for gold labels and unknown numbers."""
+        labels: list[list[dict[str, Any]]] = self.decode(found["label"]).tolist()
+        known = found.get("known", np.zeros(len(labels), np.bool_))
+        for label, numbers, given in zip(labels, found[OBJECTS], known, strict=True) if OBJECTS in found else ():
+            if not given:
+                for thing, own in zip(label, numbers, strict=True):
+                    thing.update(zip(NUMBERS, own, strict=True))
+        return labels
+
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        labels = self.decode(found["label"]).tolist()
-        shown = [
-            [{**thing, **dict(zip(NUMBERS, numbers, strict=True))} for thing, numbers in zip(label, more, strict=True)]
-            if more
-            else label
-            for label, more in zip(labels, self._list_numbers(found), strict=True)
-        ]
-        count = {"count": np.array(list(map(len, labels)), np.int64)} if self.domain._counted else {}
+        shown = self._show(found)
+        count = {"count": np.array(list(map(len, shown)), np.int64)} if self.domain._counted else {}
         return {"label": Values(shown, text=self.domain._text), **count}
 
     @property
@@ -396,20 +401,17 @@ class ObjectEncoding(PairwiseEncoding, Things):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain._width
         gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
-        rows = [
-            (place, thing, numbers)
-            for place, (label, more) in enumerate(zip(found["label"], self._list_numbers(found), strict=True))
-            if not gone[place]
-            for thing, numbers in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
-        ]
+        shown = [[] if left_out else label for label, left_out in zip(self._show(found), gone, strict=True)]
+        things = list(chain.from_iterable(shown))
         kind = np.int64 if domain._number is int else np.float64
-        columns: dict[str, Values | Array] = {"task": tasks.take(np.array([row[0] for row in rows], np.int64))}
-        for place, name in enumerate(domain._columns(width)):
-            columns[name] = np.array([row[1][place] for row in rows], kind)
+        task = np.repeat(np.arange(len(shown)), list(map(len, shown)))
+        columns: dict[str, Values | Array] = {"task": tasks.take(task)}
+        for name in domain._columns(width):
+            columns[name] = np.array([thing[name] for thing in things], kind)
         if classes and classes != (None,):
-            columns[domain._class_key] = Values([row[1][-1] for row in rows])
-        for place, name in enumerate(NUMBERS):
-            numbers = np.array([row[2][place] for row in rows], np.float64)
+            columns[domain._class_key] = Values([thing[domain._class_key] for thing in things])
+        for name in NUMBERS:
+            numbers = np.array([thing.get(name, np.nan) for thing in things], np.float64)
             counts = name == "n_workers" and not np.isnan(numbers).any()
             columns[name] = numbers.astype(np.int64) if counts else numbers
         return columns
@@ -420,13 +422,6 @@ class ObjectEncoding(PairwiseEncoding, Things):
         sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
-
-    def _list_numbers(self, found: Mapping[str, Array]) -> list[Any]:
-        """Return the `NUMBERS` of each estimate's objects, or None for gold labels and unknown numbers."""
-        if OBJECTS not in found:
-            return [None] * len(found["label"])
-        known = found.get("known", np.zeros(len(found["label"]), np.bool_))
-        return [None if given else more for more, given in zip(found[OBJECTS], known, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
