@@ -281,7 +281,7 @@ def _find_flagged(result: Result, flags: Flags) -> str | None:
     worse = find_worse(result.run, result.weighing)
     kinds = flag_workers(result.run, result.weighing, flags)
     order = _order_workers(result)[0][::-1]
-    flagged = [] if worse is None else [number for number in order if number in worse.workers]
+    flagged = [] if worse is None else [number for number in order if number in worse.evidence]
     flagged += [number for kind in ("look", "block") for number in order if kinds[number] == kind]
     return str(result.run.workers[flagged[0]]) if flagged else None
 

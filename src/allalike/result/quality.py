@@ -30,7 +30,7 @@ from allalike._core.words import cut
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
 from allalike.result.messages import name_some
-from allalike.result.summaries import describe_worse, keep_known, with_quorum
+from allalike.result.summaries import Worse, find_worse, keep_known, with_quorum
 from allalike.result.tables import function_columns, trust_columns, worker_columns
 
 if TYPE_CHECKING:
@@ -180,8 +180,9 @@ def list_flags(run: Run, fit: Fit, *, look: bool = True) -> list[list[Flag]]:
         evidence = f"{names} with {group.common:,} common tasks{share}, same rare answer in {group.rare:,}"
         for number in group.members if group.copies else ():
             flags[number].append(Flag(f"copies (group {place})", f"{evidence} (p = {group.p_value:.2g})"))
-    for number, evidence in describe_worse(run, fit).items():
-        flags[number].append(Flag("worse than the crowd", evidence))
+    if (worse := find_worse(run, fit)) is not None:
+        for number, found in worse.evidence.items():
+            flags[number].append(Flag("worse than the crowd", _describe_error(found, worse)))
     careless = run.notes.get("careless") or {}
     for number, worker in enumerate(run.workers.tolist() if careless else ()):
         flags[number] += map(Flag, careless.get(str(worker), ()))
@@ -190,6 +191,13 @@ def list_flags(run: Run, fit: Fit, *, look: bool = True) -> list[list[Flag]]:
             always = f"always {cut(str(label), _MAX_LABEL)}"
             flags[number].append(Flag(always, f"all {int(run.answer_counts[number]):,} answers"))
     return flags
+
+
+def _describe_error(found: Mapping[str, float], worse: Worse) -> str:
+    if "ci_low" not in found:
+        return f"{found['relative_error']:.3g} more than others on the same tasks"
+    interval = f"{found['ci_low']:.3g} to {found['ci_high']:.3g}"
+    return f"{worse.unit.replace('_', ' ')} {interval}, the crowd's mean is {worse.mean:.3g}"
 
 
 def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
