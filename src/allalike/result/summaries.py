@@ -319,7 +319,6 @@ def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
         "uninformative": {
             "workers": len(empty),
             "share_of_answers": float(answers[empty].sum() / answers.sum()),
-            "silenced": False,
             "named": named,
         },
         **({"flagged": flagged} if flagged else {}),
