@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import find_order
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, shorten
+from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.words import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import find_misreadings

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, shorten
+from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.words import count
 from allalike.checks import Issue
 from allalike.errors import GoldError, Proposal

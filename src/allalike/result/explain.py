@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, frame_of
+from allalike._core.columns.values import Values, find_places, frame_of
 from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
 from allalike._core.words import count
