@@ -99,7 +99,7 @@ def _add_columns(row: Array, weight: Floats, table: Floats, taken: Array, n: int
     width = table.shape[1]
     place = row[:, None] * width + np.arange(width)
     values = weight[:, None] * table.take(taken, axis=0)
-    return np.bincount(place.ravel(), values.ravel(), n * width).reshape(n, width)
+    return sum_by(place.ravel(), values.ravel(), n * width).reshape(n, width)
 
 
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
