@@ -26,7 +26,7 @@ from allalike.panels.calibration import (
 )
 from allalike.panels.correlated_errors import compare_classes, compare_pair
 from allalike.panels.drift import BothPanels, find_changes, read_earlier
-from allalike.panels.rates import Counts, allot_gold, correct_rate, estimate_mean, estimate_rate
+from allalike.panels.rates import Counts, allot_gold, correct_rate, estimate_mean, estimate_rate, estimate_share
 from allalike.panels.smaller_panels import Trials, find_sizes
 from allalike.panels.verdicts import ClassVerdicts
 
@@ -277,6 +277,13 @@ def test_limits_hold_the_true_rate_nineteen_times_of_twenty(rate: float, n: int,
     found = [estimate_rate(draw_counts(rng, rate, n, 500, se, sp)) for _ in range(200)]
     held = np.mean([each.ci_low <= rate <= each.ci_high for each in found])
     assert 0.9 < held < 0.995  # give or take three standard errors
+    held = 0
+    for _ in range(200):
+        truth = rng.random(500) < rate
+        verdict = np.where(truth, rng.random(500) < se, rng.random(500) > sp)
+        powered = estimate_share(*(each.astype(float) for each in (truth[:n], verdict[:n], verdict[n:])))
+        held += powered.ci_low <= rate <= powered.ci_high
+    assert held >= 184
 
 
 @pytest.mark.parametrize("kind", ["scores", "confidences"])

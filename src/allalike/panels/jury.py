@@ -137,7 +137,8 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyx', True)
     """
-    asked = HowAsked.of(order, sample, verdicts_name, tie, verdicts)
+    listed = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
+    asked = HowAsked(order, sample, verdicts_name, tie, tuple(listed))
     check_read_options(jury, reading)
     _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
     costs = None if prices is None else read_prices(prices)

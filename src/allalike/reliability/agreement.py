@@ -10,23 +10,20 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.late import pd
+from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
 from allalike.frames import Frame, Framed, make_frame
 from allalike.methods.composed import take_field
-from allalike.reliability.alpha import Alpha, compute_alpha
+from allalike.reliability.alpha import Alpha, compute_alpha, pick_pairable
 from allalike.reliability.coefficients import name_alpha
-from allalike.reliability.expected import pick_pairable
 from allalike.reliability.kappas import Cohen, compute_cohen, compute_fleiss, compute_gwet, weigh_levels
-
-if TYPE_CHECKING:
-    from allalike.engines import Run
 
 MAX_ANSWERS = 400_000
 MAX_MATRIX_WORKERS = 500
