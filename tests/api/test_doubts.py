@@ -70,7 +70,6 @@ MILD: dict[str, Rows] = {
     "2 workers differ only in spelling": [*crowd(), ("Ada", "s", "x"), ("bob", "s", "y")],
     "2 tasks differ only in spelling": [*crowd(), ("ada", "T1 ", "x"), ("bob", "T1 ", "y")],
     "'Ice-Cream' and 'ice cream'": [*crowd(), ("ada", "s1", "ice cream"), ("ada", "s2", "Ice-Cream")],
-    "may be misspelled": cross(9, lambda w, t: "elephant" if t else "elephnat" if w == 0 else "x"),
 }
 
 
@@ -136,7 +135,7 @@ def test_labels_that_mean_different_things_are_no_spellings(case: str) -> None:
     labels = DIFFERENT[case]
     rows = [(w, f"t{t}", labels[(t + (w == "ada")) % len(labels)]) for w in WORKERS for t in range(4 * len(labels))]
     said = allalike.discover(rows, domain="categorical", method="UA").summary["warnings"]
-    assert not [sentence for sentence in said if "spelling" in sentence or "misspelled" in sentence]
+    assert not [sentence for sentence in said if "spelling" in sentence]
 
 
 def test_words_of_different_questions_are_no_spellings_of_each_other() -> None:

@@ -53,11 +53,11 @@ def from_scratch(method: str, domain: str) -> Result:
     ("method", "domain", "engine"),
     [
         *(
-            pytest.param(*case, ENGINES["memory"], marks=[] if case in pair_up()[::2] else pytest.mark.long)
+            pytest.param(*case, ENGINES["memory"], marks=[] if case in pair_up()[::3] else pytest.mark.long)
             for case in CASES
         ),
         *(
-            pytest.param(*case, ENGINES[name], marks=pytest.mark.long if (turn + place) % 4 else [])
+            pytest.param(*case, ENGINES[name], marks=pytest.mark.long if (turn + place) % 6 else [])
             for turn, name in enumerate(("small blocks", "disk"))
             for place, case in enumerate(pair_up())
         ),
@@ -163,7 +163,7 @@ ADDED = {"categorical": ["P-TD", "iP-TD", "DS-1"], "real": ["UA", "P-TD", "D-TD"
 
 
 @pytest.mark.parametrize("domain", LABELS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), engine=st.sampled_from(sorted(ENGINES)), ties=st.sampled_from(["first", "random"]))
 def test_any_batches_add_up(domain: str, data: st.DataObject, engine: str, ties: str) -> None:
     answer = st.tuples(st.integers(0, 5), st.integers(0, 8), LABELS[domain])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import write_plainly
+from allalike._core.columns.values import write_plainly
 from allalike.errors import GoldError, InputError, LabelError
 
 if TYPE_CHECKING:

@@ -142,9 +142,8 @@ def jury(
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
         result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # suggest no use_gold, because a panel always learns from gold labels
-        suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
-        options = {} if suggestions else error.options
-        raise GoldError(error.args[0], lines=error.lines, suggestions=suggestions, **options) from error
+        proposals = [each for each in error.proposals if "use_gold" not in each.options]
+        raise GoldError(error.args[0], lines=error.lines, proposals=proposals) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
     if read.repeated is not None:  # one answer from several rows cannot be read again

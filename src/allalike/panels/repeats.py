@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Floats
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, find_places
 from allalike._core.late import pd
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts

@@ -358,6 +358,20 @@ def find_worse(run: Run, fit: Fit) -> Worse | None:
     return Worse(np.flatnonzero(clear & ~faults.few & ~faults.uninformative), faults.unit, mean, low, high, relative)
 
 
+def describe_worse(run: Run, fit: Fit) -> dict[int, str]:
+    """Return the evidence about each worker with a significantly larger error than the crowd."""
+    found = find_worse(run, fit)
+    if found is None:
+        return {}
+    unit, more = found.unit.replace("_", " "), "more than others on the same tasks"
+    return {
+        worker: f"{unit} {found.low[worker]:.3g} to {found.high[worker]:.3g}, the crowd's mean is {found.mean:.3g}"
+        if np.isfinite(found.low[worker])
+        else f"{found.relative[worker]:.3g} {more}"
+        for worker in found.workers.tolist()
+    }
+
+
 def _describe_worse(run: Run, fit: Fit) -> dict[str, Any]:
     """Describe the workers with the largest errors."""
     found = find_worse(run, fit)

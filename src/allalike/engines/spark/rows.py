@@ -235,7 +235,7 @@ def _find_text(label: Column, rows: Rows) -> FirstText | None:
     label = copy(label)
     if label.looks_numeric():
         return None
-    row, value = label.numbered(rows).first_unlike_number()
+    row, value = label.numbered(rows).first_text(codes=True)
     return row - 1, value
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
@@ -80,21 +79,19 @@ def open_parts(folder: Path) -> Source:
 
     The values of such a column are integers if all of them are written as integers.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
-    paths = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
+    inner = {path: path.relative_to(folder).parts for path in found}
+    paths = [path for path, names in inner.items() if not any(name[0] in "._" for name in names)]
     if not paths:
         raise InputError(f"{folder} has Parquet files only in hidden folders, which begin with '_' or '.'.")
-    named = [[part.split("=", 1) for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in paths]
-    values: dict[str, list[str]] = {}
-    for name, value in chain.from_iterable(named):
-        values.setdefault(name, []).append(value)
+    named = [dict(name.split("=", 1) for name in inner[path][:-1] if "=" in name) for path in paths]
     whole = re.compile("0|[1-9][0-9]{0,17}")
-    numeric = {name for name, found in values.items() if all(map(whole.fullmatch, found))}
+    texts = {name for each in named for name, value in each.items() if not whole.fullmatch(value)}
     parts = []
     for path, constants in zip(paths, named, strict=True):
         part = open_parquet(path)
-        for name, value in constants:
-            part = part.with_constant(name, int(value) if name in numeric else unquote(value))
+        for name, value in constants.items():
+            part = part.with_constant(name, unquote(value) if name in texts else int(value))
         parts.append(part)
     return replace(join(parts), where=str(folder))
 

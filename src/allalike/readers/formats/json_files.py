@@ -32,6 +32,7 @@ Steps = tuple[str | int | None, ...]  # keys, indices, and None for each element
 
 LINES = (".jsonl", ".ndjson")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
+_PATH = re.compile(r"(?:[^.\[\]]+|\[\d*\])(?:\.[^.\[\]]+|\.?\[\d*\])*")
 _LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # limits of the search for paths
 _ABSENT = object()
 _BLOCK_BYTES = 1 << 20
@@ -186,17 +187,9 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
 def _parse(path: str) -> Steps:
     """Split a path into steps; a leading ``[].``, the list of all records, is optional."""
     path = path.removeprefix("[].")
-    steps: list[str | int | None] = []
-    end = 0
-    for found in _STEP.finditer(path):
-        between = path[end : found.start()]
-        if between not in ("", ".") or (between == "." and end == 0):
-            break
-        steps.append(found[1] if found[1] is not None else int(found[2]) if found[2] else None)
-        end = found.end()
-    if end != len(path) or not steps:
+    if not _PATH.fullmatch(path):
         raise ColumnError(f"{path!r} is not a path into records. Write it like annotations[].completed_by.id.")
-    return tuple(steps)
+    return tuple(key or (int(index) if index else None) for key, index in _STEP.findall(path))
 
 
 def _check_same_list(parsed: Mapping[str, Steps], where: str) -> None:
@@ -235,23 +228,24 @@ def _take_step(value: Any, step: str | int | None, where: str) -> list[Any]:
 def list_paths(records: Sequence[Any]) -> list[list[str]]:
     """List the paths that lead through the same list, for each list in the records; at most 5 steps deep."""
     groups: dict[str, dict[str, None]] = {"": {}}
+
+    def note(value: Any, path: str, prefix: str, depth: int) -> None:
+        """Add the paths of a value to the group of the innermost list that they lead through."""
+        if isinstance(value, Mapping) and value and depth < _LISTED_DEPTH:
+            for key, inner in value.items():
+                if not set(str(key)) & set(".[]"):
+                    note(inner, f"{path}.{key}" if path else str(key), prefix, depth + 1)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            path = f"{path}[]"
+            if path in groups or len(groups) <= _LISTED_LISTS:
+                groups.setdefault(path, {})
+                for item in value[:_LISTED_RECORDS]:
+                    note(item, path, path, depth)
+        elif path and value is not None:
+            groups[prefix][path] = None
+
     for record in records[:_LISTED_RECORDS]:
-        _note_paths(record, "", "", 0, groups)
+        note(record, "", "", 0)
     return [
         [path for other, paths in groups.items() if prefix.startswith(other) for path in paths] for prefix in groups
     ]
-
-
-def _note_paths(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict[str, None]]) -> None:
-    """Add the paths of a value to the group of the innermost list that they lead through."""
-    if isinstance(value, Mapping) and value and depth < _LISTED_DEPTH:
-        for key, inner in value.items():
-            if not set(str(key)) & set(".[]"):
-                _note_paths(inner, f"{path}.{key}" if path else str(key), prefix, depth + 1, groups)
-    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        if len(groups) <= _LISTED_LISTS or f"{path}[]" in groups:
-            groups.setdefault(f"{path}[]", {})
-            for item in value[:_LISTED_RECORDS]:
-                _note_paths(item, f"{path}[]", f"{path}[]", depth, groups)
-    elif path and value is not None:
-        groups[prefix][path] = None
