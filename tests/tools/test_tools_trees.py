@@ -51,7 +51,7 @@ def test_folders_are_annotators_where_files_have_the_same_names(tmp_path: Path) 
         for number, document in enumerate(documents)
     ]
     assert answers(*paths) == [("ada", 1, "a"), ("ada", 2, "b"), ("bob", 1, "a"), ("bob", 2, "b")]
-    with pytest.raises(InputError, match="documents without their annotators"):
+    with pytest.raises(InputError, match="does not name the annotators"):
         opened(paths[0])
 
 
@@ -192,7 +192,7 @@ def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
 def test_prodigy_without_names_needs_a_file_for_each_annotator(tmp_path: Path) -> None:
     ada, bob = (write(tmp_path / f"{name}.jsonl", [prodigy(None)]) for name in ("ada", "bob"))
     assert [row[0] for row in answers(ada, bob)] == ["ada", "bob"]
-    with pytest.raises(InputError, match="no record has a worker"):
+    with pytest.raises(InputError, match="does not name the annotators"):
         opened(ada)
 
 

@@ -18,7 +18,7 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
     with ExitStack() as stack:
         writer: Any = None
         for table in tables:
-            if writer is None and path.suffix == ".parquet":
+            if writer is None and path.suffix.lower() == ".parquet":
                 import pyarrow.parquet as pq
 
                 writer = stack.enter_context(pq.ParquetWriter(path, table.schema))

@@ -41,7 +41,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,9 @@ _LEVEL_PRIOR = 50.0  # prior answers for the accuracy of a class and level
 _MATRIX_PRIOR = 50.0  # prior answers of a worker per class and level
 _SHARE_PRIOR = 20.0  # prior tasks for the shares of classes and levels
 _NOTHING = 1e-12  # answers
+_STRENGTH_WORKERS = 500  # more workers hardly change the strength
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
+_NONE: Floats = np.empty(0)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})  # sums before the first block
 _MIN_DIFFERENT = 0.2  # share of tasks that an alternative solution decides differently
 _MIN_LIKE_VOTES = 0.5  # share of tasks that it decides like the majority vote
@@ -205,13 +207,13 @@ def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int,
     others = count_votes(block, weight, k=k).T.take(block.task, axis=1)  # a row per label: columns are slow to compare
     others[answer] -= weight.take(block.worker)
     total, top = others.sum(axis=0), others.max(axis=0)
-    winner = (others >= top - _EPS).astype(np.float64)
-    winner /= winner.sum(axis=0)
-    chance = (winner * frequencies.T.take(block.worker, axis=1)).sum(axis=0)
+    winner = others >= top - _EPS
+    winners = winner.sum(axis=0)
+    chance = np.where(winner, frequencies.T.take(block.worker, axis=1), 0.0).sum(axis=0) / winners
     compared = block.to_answers(block.sizes > 1)
     safe = np.where(total > _EPS, total, 1.0)
     clear = np.where(compared & (total > _EPS), np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
-    parts = {"gained": clear * (winner[answer] - chance), "possible": clear * (1 - chance), "clear": clear}
+    parts = {"gained": clear * (winner[answer] / winners - chance), "possible": clear * (1 - chance), "clear": clear}
     if moments:
         share = np.where(compared & (total > _EPS), others[answer] / safe, 0.0)
         pair = block.sizes == 2
@@ -268,16 +270,19 @@ def _exceed_f(between: int, within: float, ratio: float) -> float:
 # Solutions ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Log probabilities of answers, log shares of states, confusion matrices, expected hits, and log likelihood."""
+class Solution(NamedTuple):
+    """Log probabilities of answers, log shares of states, confusion matrices, expected hits, and log likelihood.
 
-    rows: Floats
-    shares: Floats
-    confusion: Floats
-    hits: Floats
-    likelihood: float
-    start: str = ""
+    ``place`` is the index of st in ``_STRENGTHS``.
+    """
+
+    start: str
+    rows: Floats = _NONE
+    shares: Floats = _NONE
+    confusion: Floats = _NONE
+    hits: Floats = _NONE
+    likelihood: float = -np.inf
+    place: int = len(_STRENGTHS) // 2
 
 
 @dataclass(frozen=True)
@@ -308,26 +313,33 @@ def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floa
     solutions = []
     for name, weight in starts.items():
         sums = crowd.run.sum(partial(begin, k=crowd.k), weight)
-        solutions.append(replace(iterate(crowd, agreement.strength, sums, _ROUNDS), start=name))
+        solutions.append(_iterate(crowd, agreement.strength, sums, Solution(name)))
     return sorted(solutions, key=lambda each: _MARGIN * (each.start != CONSENSUS) - each.likelihood)
 
 
 def refine(crowd: ClassCrowd, strength: float, solution: Solution) -> Solution:
     """Continue EM on all answers, from the solution on a sample."""
-    sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
-    return replace(iterate(crowd, strength, sums, _ROUNDS), start=solution.start)
+    for _ in range(_ROUNDS):
+        sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
+        solution = _maximise(crowd, strength, sums, solution)
+    return solution
 
 
-def iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], rounds: int) -> Solution:
-    """Run rounds of EM from expected counts, and return the solution."""
-    n, k, place = len(crowd.counts), crowd.k, len(_STRENGTHS) // 2
-    for _ in range(rounds):
-        counts = sums["counts"].reshape(n, k, k, LEVELS)
-        rows, confusion, place = estimate_rows(counts, crowd.answers, strength, crowd.run.history, place)
-        shares = np.broadcast_to(_estimate_shares(sums["shares"].sum(axis=0).reshape(k, LEVELS)), (n, k * LEVELS))
-        sums = crowd.run.sum(partial(count_states, k=k), rows, shares)
-    hits = np.einsum("wccg->w", sums["counts"].reshape(n, k, k, LEVELS))
-    return Solution(rows, shares, confusion, hits, float(sums["likelihood"].sum()))
+def _iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], solution: Solution) -> Solution:
+    """Run rounds of EM from expected counts."""
+    for _ in range(_ROUNDS):
+        solution = _maximise(crowd, strength, sums, solution)
+        sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
+    hits = np.einsum("wccg->w", sums["counts"].reshape(-1, crowd.k, crowd.k, LEVELS))
+    return solution._replace(hits=hits, likelihood=float(sums["likelihood"].sum()))
+
+
+def _maximise(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], before: Solution) -> Solution:
+    n, k = crowd.counts.shape
+    counts = sums["counts"].reshape(n, k, k, LEVELS)
+    rows, confusion, place = estimate_rows(counts, crowd.answers, strength, crowd.run.history, before.place)
+    shares = np.broadcast_to(_estimate_shares(sums["shares"].sum(axis=0).reshape(k, LEVELS)), (n, k * LEVELS))
+    return before._replace(rows=rows, shares=shares, confusion=confusion, place=place)
 
 
 # M step ---------------------------------------------------------------------------------------------------------------
@@ -372,6 +384,8 @@ def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
 def _find_strength(given: Floats, expected: Floats, place: int) -> int:
     """Return the index of the most likely strength, found by hill climbing because the likelihood has one peak."""
     known: dict[int, float] = {}
+    step = max(1, len(given) // _STRENGTH_WORKERS)
+    given, expected = given[::step], expected[::step]
 
     def likelihood(at: int) -> float:
         if at not in known:

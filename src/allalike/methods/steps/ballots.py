@@ -53,8 +53,10 @@ class Cells:
     @cached_property
     def task(self) -> Array | None:
         """Task of each answer, or None for many answers; few answers are added up without importing scipy."""
+        if len(self.cell) >= _FEW_ANSWERS or "csr_array" in vars(sparse):
+            return None
         sizes = np.diff(self.starts)
-        return np.repeat(np.arange(len(sizes)), sizes) if len(self.cell) < _FEW_ANSWERS else None
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     @cached_property
     def matrix(self) -> Any:

@@ -166,7 +166,7 @@ class SurveyTool(Tool):
         if name not in form.aside and any(map(_asks_who, texts)):
             return "personal data"
         if name in form.aside or self.is_known(name):
-            return ""
+            return "metadata"
         if any(map(_CONSENT.search, texts)):
             return "consent"
         filled = [cell.strip() for cell in form.cells(name) if not is_blank(cell)]
@@ -243,11 +243,11 @@ def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: File
     else:
         questions = [name for name, reason in reasons.items() if reason is None]
         questions = questions or [name for name, reason in reasons.items() if reason == _WRITTEN]
-        groups: dict[str, list[str]] = {}
-        for name, reason in sorted(reasons.items(), key=lambda item: not item[1]):  # those with a reason first
-            if name not in questions:
-                groups.setdefault(reason or "", []).append(name)
-        listed = [_shorten(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
+        others: dict[str, list[str]] = {}
+        for name, reason in reasons.items():
+            if reason and name not in questions:
+                others.setdefault(reason, []).append(name)
+        listed = [f"{_shorten(names)} ({reason})" for reason, names in others.items()]
         form.remarks += [f"These columns are not read as questions: {'; '.join(listed)}."] if listed else []
     questions = [name for name in questions if not _matches(name, files.exclude)]
     if not questions:
@@ -331,10 +331,6 @@ def find_blocks(columns: Columns) -> dict[str, str]:
     The rows of a matrix are a block: their names differ only in a final number or bracket, and they share answers.
     Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in the same
     usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
-
-    >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
-    >>> find_blocks(answers)
-    {'Q1_1': 'Q1', 'Q1_2': 'Q1', 'Q2': 'no, yes', 'Q3': 'no, yes'}
     """
     matrices = list(find_matrices(columns).values())
     rows = {name for names in matrices for name in names}
