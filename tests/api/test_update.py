@@ -121,7 +121,7 @@ def test_a_repeat_is_an_error_if_it_was_to_be_one(engine: Engine) -> None:
 @both_engines
 def test_both_results_can_be_used_after_an_update_and_alone(engine: Engine, tmp_path: Path) -> None:
     rows = crowd("text", seed=1, n=5, m=20)
-    first = allalike.discover(rows[:60], domain="text", engine=engine)
+    first = allalike.discover(rows[:60], domain="text", engine=engine, method="P-TD")
     labels, saved = first.truth["label"].tolist(), [path.read_bytes() for path in first.save(tmp_path / "first")]
     second = first.update(rows[60:80])
     third = second.update(rows[80:])
@@ -130,10 +130,10 @@ def test_both_results_can_be_used_after_an_update_and_alone(engine: Engine, tmp_
     gc.collect()
     assert first.found.joined().found["label"].tolist() == labels
     assert [path.read_bytes() for path in first.save(tmp_path / "again")][:2] == saved[:2]
-    assert_same(other, allalike.discover([*rows[:60], *rows[70:]], domain="text"))
+    assert_same(other, allalike.discover([*rows[:60], *rows[70:]], domain="text", method="P-TD"))
     del first, other
     gc.collect()
-    assert_same(third, allalike.discover(rows, domain="text"))
+    assert_same(third, allalike.discover(rows, domain="text", method="P-TD"))
     assert third.save(tmp_path / "third")[0].read_text().count("\n") >= 21
 
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.late import late_pattern
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 Extract = Callable[[str], str | None]
 _KNOWN = "number, choice, json:KEY, last line, or a regular expression with one group"
