@@ -334,7 +334,11 @@ def zooniverse(sheet: Sheet) -> Roles:
         questions = _read_extracts(sheet)
     else:
         questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
-    experts = _find_experts(sheet)
+    marks = [name for name in ("gold_standard", "expert") if name in sheet.columns]
+    rows = sheet.rows([_WORKER, *marks])
+    experts = [any(cell.strip().casefold() in ("true", "expert") for cell in cells) for _, *cells in rows]
+    if any(experts):
+        sheet.remarks.append(f"{sum(experts):,} classifications are by experts ({' or '.join(marks)}).")
     sheet.truths = {name: f"{name} gold" for name in questions}
     if sheet.golden and any(experts):
         _set_apart(sheet, task, experts)
@@ -348,16 +352,6 @@ def _name_people(sheet: Sheet) -> None:
     if nameless := sum(map(is_blank, sheet.cells(_WORKER))):
         sheet.columns[_WORKER] = people
         sheet.remarks.append(f"{nameless:,} classifications have no user_name: {' or '.join(others)} is used instead.")
-
-
-def _find_experts(sheet: Sheet) -> list[bool]:
-    """Return for each row whether it is by an expert, and add a message with the number of such rows."""
-    marks = [name for name in ("gold_standard", "expert") if name in sheet.columns]
-    rows = sheet.rows([_WORKER, *marks])
-    experts = [any(cell.strip().casefold() in ("true", "expert") for cell in cells) for _, *cells in rows]
-    if any(experts):
-        sheet.remarks.append(f"{sum(experts):,} classifications are by experts ({' or '.join(marks)}).")
-    return experts
 
 
 def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
@@ -405,49 +399,46 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
     rows: list[dict[str, Any]] = []
+    wordings: dict[str, set[str]] = defaultdict(set)
     for row, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         rows.append({})
-        for annotation in _list_annotations(sheet, row, cell):
+        try:
+            found = parse_json(cell) if cell.strip() else []
+        except ValueError:
+            found = None
+        if not isinstance(found, list):
+            raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
+        for annotation in _list_annotations(found):
             for part, answer in _list_answers(annotation.get("value")):
                 name = f"{flow}:{annotation['task']}{part}" if several else f"{annotation['task']}{part}"
                 rows[-1][name] = answer
+                wordings[name].add(str(annotation.get("task_label") or ""))
     columns = spread(rows, sheet.where)
     if not columns:
         raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
+    if changed := [f"{name} ({n})" for name in sorted(wordings) if (n := len(wordings[name] - {""})) > 1]:
+        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
         answers = columns[name]
-        sheet.columns[name] = as_answers(answers)
-        if _are_outlines(answers):
-            masks = _draw(sheet, name, task, answers)
-            sheet.columns |= masks
-            names += masks
-        else:
-            names.append(name)
+        drawn = _draw(sheet, name, task, answers) if _are_outlines(answers) else {name: as_answers(answers)}
+        sheet.columns |= drawn
+        names += drawn
         if details := _list_details(answers):
             sheet.columns[f"{name} details"] = details
             sheet.details[name] = f"{name} details"
     return names
 
 
-def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, Any]]:
+def _list_annotations(found: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of a classification, also those nested in a combination of tasks."""
-    try:
-        found = parse_json(cell) if cell.strip() else []
-    except ValueError:
-        found = None
-    if not isinstance(found, list):
-        raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
-    waiting = found[::-1]
-    while waiting:
-        annotation = waiting.pop()
-        if not isinstance(annotation, dict) or "task" not in annotation:
-            continue
-        value = annotation.get("value")
-        if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
-            waiting += value[::-1]
-        else:
-            yield annotation
+    for annotation in found:
+        if isinstance(annotation, dict) and "task" in annotation:
+            value = annotation.get("value")
+            if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
+                yield from _list_annotations(value)
+            else:
+                yield annotation
 
 
 def _list_answers(value: Any) -> list[tuple[str, Any]]:

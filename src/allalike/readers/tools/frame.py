@@ -386,19 +386,14 @@ class Export:
             return next(iter(kinds))
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
-        if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Omit the question.")
         counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({', '.join(sorted(kinds[name]))}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-        has = ", ".join(listed[:_MAX_LISTED]) + more
-        if tag is not None:
-            raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
-        best = sorted(names, key=lambda name: kinds[name] <= REGIONS)
+        unknown = f"no question {tag!r}.{did_you_mean(tag, names)} It has " if tag is not None else ""
         raise InputError(
-            f"{self.where}, has {len(names)} questions: {has}. Choose one.",
-            proposals=[Proposal({"question": name}) for name in best],
+            f"{self.where}, has {unknown}{len(names)} questions: {', '.join(listed[:_MAX_LISTED])}{more}. Choose one.",
+            proposals=[Proposal({"question": name}) for name in sorted(names, key=lambda name: kinds[name] <= REGIONS)],
         )
 
     def _counted(self) -> str:
