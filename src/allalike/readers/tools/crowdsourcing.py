@@ -15,7 +15,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
-from allalike.readers.formats.frames import SILENT, as_label_matrix
+from allalike.readers.formats.frames import SILENT, as_label_matrix, is_nested
 from allalike.readers.tools.base import Peek, get, get_numbers
 from allalike.readers.tools.frame import Answer, Areas, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
@@ -245,14 +245,12 @@ def potato(sheet: Sheet) -> Roles:
 
 def _is_nested(peek: Peek) -> bool:
     """Return whether this is a mapping of mappings of labels, and not a table by columns."""
-    document = peek.document if peek.ending == ".json" else None
-    if not isinstance(document, dict) or not all(isinstance(value, dict) for value in document.values()):
+    if peek.ending != ".json" or not is_nested(peek.document):
         return False
-    labels = [label for value in document.values() for label in value.values()]
-    labels = [item for label in labels for item in (label if isinstance(label, list) else [label])]
-    by_columns = {key.casefold() for key in document} & {word for words in SYNONYMS.values() for word in words}
-    are_labels = all(label is None or isinstance(label, str | int | float) for label in labels)
-    return bool(labels) and not by_columns and are_labels
+    labels = chain.from_iterable(answers.values() for answers in peek.document.values())
+    items = chain.from_iterable(label if isinstance(label, list) else [label] for label in labels)
+    by_columns = {key.casefold() for key in peek.document} & {word for words in SYNONYMS.values() for word in words}
+    return not by_columns and all(item is None or isinstance(item, str | int | float) for item in items)
 
 
 @record_tool("peerannot", "peerannot", _is_nested)

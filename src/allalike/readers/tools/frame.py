@@ -94,6 +94,7 @@ class Answer:
     gold: Any = None
     sample: int | None = None
     order: int | None = None
+    is_empty: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         for role, name in (("worker", self.worker), ("task", self.task)):
@@ -102,11 +103,7 @@ class Answer:
         choices = self.label if type(self.label) is tuple else ()
         if type(self.label) is dict or any(type(choice) not in _SCALARS for choice in choices):
             raise unexpected(self.label, "a text or a number", "label")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the label contains nothing."""
-        return self.label is None or (type(self.label) in _TEXTS and not self.label)
+        self.is_empty = self.label is None or (type(self.label) in _TEXTS and not self.label)
 
 
 @dataclass
