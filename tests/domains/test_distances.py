@@ -15,7 +15,7 @@ from allalike import DOMAINS, Domain, Memory
 from allalike._core.blocks.block import Block, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.registry import make
-from allalike.distances import absolute, gleu, jaccard, lengths, tokens
+from allalike.distances import absolute, jaccard, matching, texts
 from allalike.distances.matching import match
 from allalike.distances.nearness import find_near
 from allalike.domains.rankings.parts import kendall
@@ -108,9 +108,9 @@ def test_kendall_tau_is_that_of_scipy(q: int, seed: int) -> None:
     ("spec", "module", "limit", "value"),
     [
         ("set", jaccard, "_ELEMENTS_PER_CHUNK", 7),
-        ("interval", lengths, "_INTERVALS_PER_CHUNK", 50),
-        ("text", tokens, "_ENTRIES_AT_ONCE", 50),
-        ("text", gleu, "_LARGEST_CODE", 100),
+        ("interval", matching, "CELLS_PER_CHUNK", 50),
+        ("text", texts, "_ENTRIES_AT_ONCE", 50),
+        ("text", texts, "_LARGEST_CODE", 100),
     ],
 )
 def test_chunks_do_not_change_distances(
@@ -123,9 +123,9 @@ def test_chunks_do_not_change_distances(
 
 
 def test_counts_of_words_beyond_a_byte_are_kept() -> None:
-    texts = [" ".join(words) for words in (["a"] * 1000, ["a"] * 700, ["b", *["a"] * 300])]
-    expected = [[plain.gleu(a, b) for b in texts] for a in texts]
-    np.testing.assert_allclose(measure("text", texts), expected, rtol=0, atol=1e-12)
+    labels = [" ".join(words) for words in (["a"] * 1000, ["a"] * 700, ["b", *["a"] * 300])]
+    expected = [[plain.gleu(a, b) for b in labels] for a in labels]
+    np.testing.assert_allclose(measure("text", labels), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("distance", ["gleu", "edit", "tokens"])

@@ -13,13 +13,14 @@ family (`allalike.Tree`). Different spellings of a label count as different clas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import group_labels
+from allalike._core.blocks.block import Array, Block, Floats, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.values import Values, find_places, is_string
@@ -33,11 +34,6 @@ from allalike.errors import LabelError
 from allalike.noise import OneCoin
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats
 
 _MAX_RATINGS = 11  # levels of a rating scale, such as 0 to 10
 

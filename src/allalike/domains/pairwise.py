@@ -8,27 +8,22 @@ store optimised for comparisons; prepared labels are indices into that store.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels, Measure
 from allalike.noise import General
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.columns.column import Column
-    from allalike.domains.contract import Measure
-
-    Places = npt.NDArray[np.intp]
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)

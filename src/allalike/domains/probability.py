@@ -20,15 +20,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike._core.system.json_text import parse_json
@@ -39,17 +40,10 @@ from allalike.domains.rankings.text import sort_items
 from allalike.domains.spelling import read_name, write_json
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
+from allalike.rules import Decision
 from allalike.rules.base import Rule
 from allalike.rules.mean import mean
 from allalike.rules.pooling import log_odds, option_median, sharpened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
-    from allalike.rules import Decision
-
 
 # Written forms of forecasts: a probability, a list of probabilities, or a mapping from options to probabilities.
 

@@ -11,13 +11,16 @@ coordinate with the largest values dominates. Rescale coordinates first, or use 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import AnswerHashes, Centred, PairDistances
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import cosine, euclidean
@@ -31,12 +34,6 @@ from allalike.rules.base import Decision, Rule, unknown
 from allalike.rules.geometric import geometric_median
 from allalike.rules.mean import hash_rows, mean, weighted_mean
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
 
 _LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22

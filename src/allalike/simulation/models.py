@@ -5,23 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.options import Options, check_choice, choice, number, share, whole
 from allalike.distances import lengths, overlap
+from allalike.distances.matching import Collections
 from allalike.domains import Bitmap, Categorical, Domain, Encoding, Interval, Ranking, Real
 from allalike.errors import OptionError
 from allalike.simulation.populations import Population, as_population, drawn_from
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 Parameters = dict[str, "Floats"]
 
@@ -511,11 +510,11 @@ class MaskModel(_Shape):
         return list(labels)
 
 
-def _unions(bounds: Array) -> lengths.Unions:
+def _unions(bounds: Array) -> Collections:
     """Remove empty intervals."""
     held = bounds[..., 1] > bounds[..., 0]
     first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
-    return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
+    return Collections(first, bounds[held].astype(np.float64), np.zeros(int(held.sum()), np.int64), [None])
 
 
 def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:

@@ -17,24 +17,18 @@ because boxes of two objects are merged. They also fail for tiny objects whose b
 `allalike.Points`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats, Ties
 from allalike._core.options import choice
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.domains.objects.objects import Objects, class_of, read_number
 from allalike.domains.spelling import read_list, read_name
 from allalike.rules.mean import Drawings, average, take_median
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Floats, Ties
-
 
 FORMS = ("xyxy", "xywh", "cxcywh")
 

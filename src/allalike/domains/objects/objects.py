@@ -14,13 +14,16 @@ from __future__ import annotations
 import math
 import struct
 from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import Add, Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, sum_by
 from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike._core.options import check_number, option, share, whole
@@ -29,25 +32,16 @@ from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.contract import Marks, Things
 from allalike.domains.objects.votes import ObjectVotes
-from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
+from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Places, Stored, objects
 from allalike.domains.spelling import read_list, read_name, write_json
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
+from allalike.rules import Decision
 from allalike.rules.base import Rule
 from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
+from allalike.rules.mean import Drawings
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Ties
-    from allalike._core.columns.column import Column
-    from allalike.domains.pairwise import Places
-    from allalike.rules import Decision
-    from allalike.rules.mean import Drawings
 
 _LARGEST_NUMBER = 1e150
 
@@ -109,9 +103,6 @@ def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
             raise ValueError(f"{rule}, but this one has {len(name)}: {name!r}")
         name = name[0]
     return None if name is None else read_name(name, "the class")
-
-
-_CELLS_PER_CHUNK = 1 << 22  # pairs of objects compared at a time
 
 
 def _check_quorum(value: Any, name: str) -> Any:
@@ -248,20 +239,9 @@ class Objects(Marks, Pairwise):
         return matching.pack(parsed, width)
 
     def _compare(self, left: matching.Collections, i: Places, right: matching.Collections, j: Places) -> Floats:
-        kinds = right.kind if right is left else right.kinds_among(left.classes)
         found = np.zeros(len(i))
-        for part in chunks((left.sizes[i] + right.sizes[j]) ** 2, _CELLS_PER_CHUNK):
-            one, own = ranges(left.first[i[part]], left.first[i[part] + 1])
-            other, theirs = ranges(right.first[j[part]], right.first[j[part] + 1])
-            order = np.argsort(np.concatenate([2 * one, 2 * other + 1]), kind="stable")
-            members = Members(
-                np.concatenate([left.geometry[own], right.geometry[theirs]])[order],
-                np.concatenate([left.kind[own], kinds[theirs]])[order],
-                np.concatenate([2 * one, 2 * other + 1])[order],
-                np.concatenate([one, other])[order],
-            )
-            edges = self._edges(members)
-            answers = 2 * np.arange(len(i[part]))
+        for part, members in matching.meet(left, i, right, j):
+            edges, answers = self._edges(members), 2 * np.arange(part.stop - part.start)
             found[part] = self._measure(members, edges, members.task[edges.left], answers, answers + 1)
         return found
 
@@ -270,7 +250,7 @@ class Objects(Marks, Pairwise):
         count = np.bincount(members.task)
         first = np.concatenate([[0], np.cumsum(count)])
         found = [Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for part in chunks(count**2, _CELLS_PER_CHUNK):
+        for part in chunks(count**2, matching.CELLS_PER_CHUNK):
             begin, end = first[part.start], first[part.stop]
             if end > begin:
                 edges = self._edges(members.cut(slice(begin, end)))

@@ -8,11 +8,10 @@ weight that does not order the two. The margin P(a, b) - P(b, a) therefore depen
 and is 0 if there are none.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +24,6 @@ from allalike.domains.rankings.codes import TIED, Codes, pack
 from allalike.domains.rankings.parts import Comparisons, Orders, Parts
 from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _MOST_TABLES = 8  # tables of equal size at a time
 _WORTH_REPORTING = 100  # items; with fewer, the search finishes quickly

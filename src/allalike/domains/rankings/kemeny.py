@@ -12,18 +12,15 @@ otherwise item by item from the bottom. For more than 16 items, a local search s
 makes the best move of a single item. The summary then reports ``exact: false``, because the result may be suboptimal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations
 from math import factorial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE, Array, Floats
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.domains.rankings.ballots import (
     Ballots,
@@ -34,9 +31,6 @@ from allalike.domains.rankings.ballots import (
     voting_rule,
 )
 from allalike.domains.rankings.parts import cut_tasks
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 MOST_EXACT = 16  # items
 _MOST_LISTED = 6  # items; up to this number, listing all orders is faster than dynamic programming

@@ -13,14 +13,17 @@ comparisons per item, many orders fit equally well.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import AnswerHashes, MatrixSum
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
@@ -53,15 +56,8 @@ from allalike.domains.rankings.text import describe_difference, list_items, read
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
 from allalike.noise import General, Noise, OneCoin
-from allalike.rules import Rule
+from allalike.rules import Decision, Rule
 from allalike.rules.vote import best_worker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
-    from allalike.rules import Decision
 
 _DIGITS = 12
 

@@ -5,24 +5,18 @@ its textbook version with w_i voters for each answer. Items with equal scores, u
 STV eliminates items and ranked pairs locks majorities; both break ties when they occur, by random priorities.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, group_labels
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, group_labels
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike._core.limits import MAX_ORDERED_ITEMS
 from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, decide, report_search, voting_rule
 from allalike.domains.rankings.codes import unpack
+from allalike.rules.base import Decision
 from allalike.rules.vote import plurality as most_given
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.rules.base import Decision
 
 _PAIRS_AT_ONCE = 1 << 10  # pairs between progress reports
 _NEVER = np.iinfo(np.int32).max

@@ -12,11 +12,10 @@ Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `Re
 mean of |x - y| over all pairs of answers to the same task.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +23,8 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, known_sums, sum_by
 from allalike._core.blocks.pairs import MatrixSum, PairDistances
 from allalike._core.columns.hashes import hash_objects, mix
-from allalike.domains.contract import Kernels
+from allalike.domains.contract import Encoding, Kernels
 from allalike.rules.base import Decision, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from allalike.domains.contract import Encoding
-
 
 _FILLED = "filled"
 SURE = "sure"  # key of the confidence of each field

@@ -24,7 +24,8 @@ errors that agreement does not show. own_w is the worker's departure from it, sh
 labels, there is a confidence interval, never wider than Wilson's from the worker's own gold labels, and ranks use these
 error rates. If tasks with gold were selected because their answers differ, intervals are too narrow.
 
-With more than 400,000 answers, estimates use a sample of whole tasks, and the jackknife uses part of it.
+With more than 300,000 answers, the model is fitted to a sample of whole tasks and applied to all answers. The
+jackknife uses part of the sample, in ten groups.
 
 **Squares** (numbers, vectors). The error is the mean squared residual of worker lines. Its interval follows from chi^2,
 with degrees of freedom that match its variance (Satterthwaite 1946).
@@ -35,6 +36,7 @@ Without gold labels, estimates do not include errors that most workers share.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,6 +44,7 @@ import numpy as np
 from allalike._core.blocks.block import sum_by
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods.fit import Uncertainty
+from allalike.methods.steps.ballots import count_labels, softmax
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,11 +57,15 @@ FEW = 5  # shared tasks below which a worker is not ranked
 MIN_GOLD = 20  # gold labels needed for intervals
 TAIL = 0.025
 NORMAL_QUANTILE = 1.959963984540054
-_SAMPLE_ANSWERS = 400_000
-_JACKKNIFE_ANSWERS = 20_000
+WORTH_SAMPLING = 300_000  # answers above which parts of the crowd represent it
+_WORKER_ANSWERS, _LEAST_SAMPLE, _SAMPLE_ANSWERS = 200, 60_000, 400_000  # in a sample: per worker, and limits
+_MUCH_LARGER = 1.5
+_MAX_CLASSES = 20  # with more classes, error rates come from the sample
+_FEW_WORKERS = 0.05  # share of the workers who may have fewer answers in a sample
+_GROUPS, _FEWER_GROUPS, _GROUP_ANSWERS = 20, 10, 1000  # of tasks in the jackknife; fewer in large crowds
+_FEW_ANSWERS = 20_000  # up to which fits are exact
 _ROUNDS, _TOLERANCE = 60, 1e-5
 _FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
-_GROUPS = 20  # of tasks in the jackknife
 _TYPICAL_ANSWERS = 4.0  # prior answers for the variance of an answer
 _TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and its strength in tasks with both right and wrong answers
 _COMMON_SD = 0.2  # prior standard deviation of the common error; from past crowds
@@ -103,6 +110,13 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 # Classes.
 
 
+class Knowledge(NamedTuple):
+    """Probability that each slot is right, and the evidence of each cell: the log odds that its label is right."""
+
+    right: Floats
+    evidence: Floats
+
+
 @dataclass(frozen=True)
 class AnswerTable:
     """Answers of a sample as arrays, sorted by task and label.
@@ -119,6 +133,7 @@ class AnswerTable:
     task_start: Array
     cell: Array
     cell_worker: Array
+    cell_label: Array
     n_workers: int
     n_tasks: int
     k: int
@@ -153,6 +168,7 @@ class AnswerTable:
             task_start=np.flatnonzero(np.append(True, np.diff(slot_task) != 0)),
             cell=cell,
             cell_worker=cells // k,
+            cell_label=cells % k,
             n_workers=n_workers,
             n_tasks=len(gold),
             k=k,
@@ -163,16 +179,10 @@ class AnswerTable:
         """Sum values of answers per worker."""
         return sum_by(self.worker, values, self.n_workers)
 
-    def to_others(self, wrong: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return values minus the mean over the other answers to the task, and whether there are any."""
-        answers = np.bincount(self.task, minlength=self.n_tasks)[self.task]
-        others = (np.bincount(self.task, wrong, self.n_tasks)[self.task] - wrong) / np.maximum(answers - 1, 1)
-        return np.where(answers > 1, wrong - others, 0.0), answers > 1
-
-    def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Floats:
-        """Estimate the probability that each slot is right, by EM, with task weights and from a start, if given."""
+    def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Knowledge:
+        """Fit a knows-or-guesses model by EM, with task weights and from probabilities of slots, if given."""
         rounds = _ROUNDS if start is None else _FEW_ROUNDS
-        tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
+        tolerance = _TOLERANCE if start is None and len(self.task) <= _FEW_ANSWERS else _ROUGHLY
         n_cells, n_tasks = len(self.cell_worker), self.n_tasks
         slot_weight: Floats = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
         counts = np.bincount(self.cell, slot_weight[self.slot], n_cells)
@@ -189,7 +199,8 @@ class AnswerTable:
             all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
             guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
             own = skill[self.cell_worker]
-            score = sum_by(self.slot, np.log1p(own / ((1 - own) * guess)).take(self.cell), len(right))
+            evidence: Floats = np.log1p(own / ((1 - own) * guess))
+            score = sum_by(self.slot, evidence.take(self.cell), len(right))
             top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
             odds: Floats = np.exp(score - top[self.slot_task])
             total = sum_by(self.slot_task, odds, n_tasks) + unseen * np.exp(-top)
@@ -201,46 +212,83 @@ class AnswerTable:
             skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
             if np.abs(right - before).max() < tolerance:
                 break
-        return right
+        return Knowledge(right, evidence)
 
-    def jackknife_part(self) -> AnswerTable:
-        """Return the first tasks, up to the number of answers that the jackknife uses."""
-        if len(self.task) <= _JACKKNIFE_ANSWERS:
+    def odds(self, evidence: Floats) -> Floats:
+        """Return the evidence of each worker's labels as a matrix; 0 for labels that a worker does not give."""
+        odds = np.zeros((self.n_workers, self.k))
+        odds[self.cell_worker, self.cell_label] = evidence
+        return odds
+
+    def first_tasks(self, most: int) -> AnswerTable:
+        """Return the first tasks, up to this number of answers."""
+        if len(self.task) <= most:
             return self
-        last = int(self.task[_JACKKNIFE_ANSWERS])
+        last = int(self.task[most])
         rows = self.task < last
         parts = self.task[rows], self.worker[rows], self.label[rows]
         return AnswerTable.sort(*parts, n_workers=self.n_workers, k=self.k, gold=self.gold[:last])
 
 
-def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
+def find_class_probabilities(block: Block, evidence: Floats, *, k: int) -> Floats:
+    """Return the probability of each class per task under knows-or-guesses."""
+    score = evidence.ravel().take(block.worker * k + block.label)
+    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
+
+
+def sum_class_errors(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:
+    """Sum, per worker, the probabilities that answers are wrong, as `sum_errors` does, and count the labels."""
+    right = find_class_probabilities(block, evidence, k=k).ravel().take(block.task * k + block.label)
+    return {**sum_errors(block.task, block.worker, 1 - right, block.n_workers), **count_labels(block, k=k)}
+
+
+def sum_errors(task: Array, worker: Array, wrong: Floats, n_workers: int) -> dict[str, Floats]:
+    """Sum, per worker, probabilities of errors, their differences from those of the others, and second moments."""
+    difference, compared = subtract_others(task, wrong)
+    columns = {
+        "answers": np.ones(len(wrong)),
+        "wrong": wrong,
+        "compared": compared.astype(np.float64),
+        "difference": difference,
+        "square": difference**2 + compared * wrong * (1 - wrong),
+    }
+    return {name: sum_by(worker, values, n_workers) for name, values in columns.items()}
+
+
+def subtract_others(task: Array, values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return values of answers minus the mean over the other answers to the task, and whether there are any."""
+    answers = np.bincount(task)[task]
+    others = (np.bincount(task, values)[task] - values) / np.maximum(answers - 1, 1)
+    return np.where(answers > 1, values - others, 0.0), answers > 1
+
+
+def compare_workers(sums: dict[str, Floats], refitted: Floats) -> tuple[Floats, Floats]:
     """Return each worker's error rate minus that of the others on the same tasks, and its standard error.
 
-    ``right`` is the probability that each slot is right.
+    ``refitted`` is the jackknife variance.
     """
-    wrong = 1 - right[table.slot]
-    difference, shared = table.to_others(wrong)
-    n = table.per_worker(shared)
+    n = sums["compared"]
     answers = np.maximum(n, 1)
-    error = table.per_worker(difference) / answers
-    spread = table.per_worker(shared * ((difference - error[table.worker]) ** 2 + wrong * (1 - wrong))) / answers
+    error = sums["difference"] / answers
+    spread = np.maximum(sums["square"] / answers - error**2, 0.0)
     own = (spread * n + _TYPICAL_ANSWERS * np.average(spread, weights=answers)) / (n + _TYPICAL_ANSWERS) / answers
-    return error, np.sqrt(np.maximum(_jackknife(table.jackknife_part(), right, n), own))
+    return error, np.sqrt(np.maximum(refitted, own))
 
 
-def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
+def _jackknife(table: AnswerTable, right: Floats, answers: Floats, groups: int) -> Floats:
     """Return the jackknife variance of relative errors, given the number of answers of each worker."""
+    part = table.first_tasks(groups * _GROUP_ANSWERS)
     start = right[: len(part.slot_start)]
-    group = np.arange(part.n_tasks) % _GROUPS  # tasks are in the order of hashes
-    _, shared = part.to_others(np.zeros(len(part.task)))
+    group = np.arange(part.n_tasks) % groups  # tasks are in the order of hashes
+    _, shared = subtract_others(part.task, np.zeros(len(part.task)))
     errors = []
-    for left_out in range(_GROUPS):
+    for left_out in range(groups):
         weight = (group != left_out).astype(np.float64)
-        difference, _ = part.to_others(1 - part.fit(weight, start)[part.slot])
+        difference, _ = subtract_others(part.task, 1 - part.fit(weight, start).right[part.slot])
         kept = weight[part.task]
         errors.append(part.per_worker(kept * difference) / np.maximum(part.per_worker(kept * shared), 1e-9))
     counts = part.per_worker(shared)
-    return np.asarray(np.var(errors, axis=0) * (_GROUPS - 1) * counts / np.maximum(answers, 1))
+    return np.asarray(np.var(errors, axis=0) * (groups - 1) * counts / np.maximum(answers, 1))
 
 
 class GoldErrors(NamedTuple):
@@ -256,13 +304,15 @@ class GoldErrors(NamedTuple):
     trust: float
 
 
-def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldErrors:
-    """Estimate error rates from gold labels and agreement; the crowd has ``n_tasks`` in total."""
+def measure_errors(table: AnswerTable, right: Floats, mean: Floats, answers: Floats, n_tasks: int) -> GoldErrors:
+    """Estimate error rates from gold labels and agreement.
+
+    ``mean`` is the mean probability of an error over all ``answers`` of a worker. The crowd has ``n_tasks`` in total.
+    """
     from scipy.special import stdtrit
 
     wrong, n_workers = 1 - right[table.slot], table.n_workers
-    answers = np.maximum(table.per_worker(np.ones(len(wrong))), 1)
-    mean = table.per_worker(wrong) / answers
+    answers = np.maximum(answers, 1)
     known = np.flatnonzero(~np.isnan(table.gold[table.task]))
     worker, task, predicted = table.worker[known], table.task[known], wrong[known]
     error = (table.label != table.gold[table.task])[known].astype(np.float64)
@@ -320,13 +370,20 @@ def _estimate_departures(own: Floats, noise: Floats) -> float:
     return float((share * _DEPARTURES**2).sum() / share.sum())
 
 
-def take_sample(run: Run) -> MemoryRun:
-    """Return a sample of the tasks for estimates of uncertainty."""
-    return sample_tasks(run, _SAMPLE_ANSWERS)
+def take_sample(run: Run, per_worker: float = _WORKER_ANSWERS, most: float = _SAMPLE_ANSWERS) -> MemoryRun:
+    """Return all tasks of a small crowd, and otherwise a sample with enough answers of nearly every worker.
+
+    95 % of the workers keep ``per_worker`` of their answers, unless the sample would be much larger than ``most``.
+    """
+    answers = run.answer_counts[run.answer_counts > 0]
+    needed = float(answers.sum())
+    if needed > WORTH_SAMPLING:
+        needed = max(_LEAST_SAMPLE, per_worker * needed / float(np.quantile(answers, _FEW_WORKERS)))
+    return sample_tasks(run, int(most if needed > _MUCH_LARGER * most else needed))
 
 
 def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
-    """Estimate the error rates of the workers of a collapsed run of classes, from a sample."""
+    """Estimate the error rates of the workers of a collapsed run of classes, with a model fitted to a sample."""
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
     unknown = np.full(len(shared), np.nan)
     nothing = Uncertainty(
@@ -335,13 +392,19 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not shared.any():
         return nothing
     table = AnswerTable.of(sample)
-    right = table.fit()
+    right, evidence = table.fit()
+    if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
+        sums = run.sum(partial(sum_class_errors, k=table.k), table.odds(evidence))
+        labels = (sums["counts"] > 0).sum(axis=1)
+    else:
+        sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)
+        labels = np.bincount(table.cell_worker, minlength=table.n_workers)
     n_gold = int((~np.isnan(table.gold)).sum()) if use_gold else 0
+    mean = sums["wrong"] / np.maximum(sums["answers"], 1)
     if n_gold:
-        gold = measure_errors(table, right, run.n_tasks)
+        gold = measure_errors(table, right, mean, sums["answers"], run.n_tasks)
         rate = gold.rate
     else:
-        mean = table.per_worker(1 - right[table.slot]) / np.maximum(table.per_worker(np.ones(len(table.task))), 1)
         rate = _shrink(mean, shared)
     found = replace(nothing, error=np.where(shared > 0, rate, np.nan), shrunk=rate)
     if n_gold >= MIN_GOLD:
@@ -350,20 +413,19 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not ranks:
         return found
     if n_gold < MIN_GOLD:
-        error, standard_error = compare_workers(table, right)
-        return _rank(found, table, error, standard_error, error)
-    difference, compared = table.to_others(rate[table.worker])
+        groups = _FEWER_GROUPS if run.answer_counts.sum() > WORTH_SAMPLING else _GROUPS
+        error, standard_error = compare_workers(sums, _jackknife(table, right, sums["compared"], groups))
+        return _rank(found, sums["compared"], labels, error, standard_error, error)
+    difference, compared = subtract_others(table.task, rate[table.worker])
     relative = table.per_worker(difference) / np.maximum(table.per_worker(compared), 1)
-    return _rank(found, table, relative, gold.standard_error, rate)
+    return _rank(found, sums["compared"], labels, relative, gold.standard_error, rate)
 
 
 def _rank(
-    found: Uncertainty, table: AnswerTable, relative: Floats, standard_error: Floats, error: Floats
+    found: Uncertainty, n: Floats, labels: Array, relative: Floats, standard_error: Floats, error: Floats
 ) -> Uncertainty:
-    """Add relative errors, and ranks by errors and their standard errors."""
-    n = table.per_worker(table.to_others(np.zeros(len(table.task)))[1])
+    """Add relative errors, and ranks by errors and their standard errors, given the compared answers and labels."""
     known = (n > 0) & ((n > 0).sum() > 2)  # with two workers, a difference does not show whose error it is
-    labels = np.bincount(table.cell_worker, minlength=table.n_workers)
     ranked = known & (n >= FEW) & (labels > 1)
     low, high = error - NORMAL_QUANTILE * standard_error, error + NORMAL_QUANTILE * standard_error
     better = np.searchsorted(np.sort(high[ranked]), low)
