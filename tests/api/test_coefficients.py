@@ -13,8 +13,8 @@ import allalike
 from allalike import Disk, Memory
 from allalike._core.columns.column import Column
 from allalike.engines import Engine
+from allalike.reliability.alpha import MAX_COORDINATES
 from allalike.reliability.coefficients import COEFFICIENTS
-from allalike.reliability.expected import MAX_COORDINATES
 from crowds.samples import Row, crowd, kind, sparse_crowd
 from golden.record import differences, plain
 from running.program import run

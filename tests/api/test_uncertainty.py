@@ -13,7 +13,6 @@ from allalike.methods.auto.numbers import fit_numbers
 from allalike.methods.auto.screening import screen
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.methods.fit import Uncertainty
-from allalike.panels.calibration import expected_calibration_error
 from crowds.samples import Row, rows
 
 Matrix = npt.NDArray[Any]
@@ -151,7 +150,7 @@ def test_intervals_with_gold_hold_and_are_never_wider_than_wilsons(model: str) -
 
 def test_three_annotators_have_the_rates_they_were_given() -> None:
     missed = []
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         truth, rates = rng.integers(0, 2, 500), np.array([0.08, 0.12, 0.2])
         label = np.where(rng.random((3, 500)) < rates[:, None], 1 - truth, truth)
@@ -185,12 +184,6 @@ def drawn(k: int, answers: int, difficulty: float, seed: int, tasks: int = 300, 
 
 def judged(result: Result, truth: dict[int, int]) -> pd.DataFrame:
     return result.truth.assign(right=result.truth["label"] == result.truth["task"].map(truth))
-
-
-def test_a_calibration_error_is_how_far_bins_are_off_weighed_by_their_labels() -> None:
-    count, sure, hits = np.array([10.0, 30.0, 0.0]), np.array([4.0, 27.0, 0.0]), np.array([6.0, 24.0, 0.0])
-    assert expected_calibration_error(count, sure, hits) == pytest.approx(10 / 40 * 0.2 + 30 / 40 * 0.1)
-    assert np.isnan(expected_calibration_error(*np.zeros((3, 2))))
 
 
 def test_known_truths_see_the_errors_that_workers_share() -> None:
