@@ -202,12 +202,15 @@ class ClassVerdicts(_Verdicts):
         """Worth of the whole panel's verdict per task."""
         return self.compare(self.panel, self.target)
 
+    @cached_property
+    def evidence(self) -> Floats:
+        """Log odds by judge, task and label; 0 for labels that the judge did not give."""
+        given = self.labels.T[:, :, None] == np.arange(self.probability.shape[1])
+        return np.asarray(given * self.log_odds[:, None, None])
+
     def decide(self, members: Sequence[int]) -> Floats:
         """Return equal shares of the labels with the most evidence per task, or zeros if there is no answer."""
-        score = np.zeros_like(self.probability)
-        for judge in members:
-            rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
-            score[rows, self.labels[rows, judge]] += self.log_odds[judge]
+        score = self.evidence[list(members)].sum(axis=0)
         top = score.max(axis=1, keepdims=True)
         leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
         return np.asarray(leading / np.maximum(leading.sum(axis=1, keepdims=True), 1))
