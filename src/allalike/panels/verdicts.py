@@ -47,6 +47,7 @@ Members = tuple[int, ...]
 
 NO_LABEL = -1
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
+CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 MIN_GOLD = 50  # minimum number of gold labels to measure the accuracy of a panel
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
@@ -181,6 +182,11 @@ class ClassVerdicts(_Verdicts):
         """Return some of the tasks."""
         names = ("labels", "probability", "chosen", "confidence", "known", "truth", "task_hash")
         return replace(self, **{name: getattr(self, name)[tasks] for name in names})
+
+    @property
+    def is_judged(self) -> Marks:
+        """Marks of tasks whose label counts as the truth: a gold label, or a confident verdict of the panel."""
+        return np.asarray(self.known | (self.confidence >= CONFIDENT))
 
     @property
     def wrong(self) -> Marks:
