@@ -429,7 +429,8 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     block = pick_tasks(run, np.empty(0, np.uint64), share=_MAX_ANSWERS / n_answers if large else 2.0)
     rest = None if method is None or large else _drop_worker(run, block, worker)
     rows = np.flatnonzero(block.worker == worker)
-    own, whole = block.label[rows], _find_rows(found, block.task_hash[block.task[rows]])
+    places = _find_tasks(found, block.task_hash[block.task[rows]])
+    own, whole = block.label[rows[np.argsort(places)]], found.take(np.sort(places))
     distance = run.kernels.distance_between(own, whole.found["label"])
     strength = rate_disagreement(distance, whole.found["confidence"])
     order = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
@@ -455,11 +456,11 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     )
 
 
-def _find_rows(whole: Piece, hashes: Array) -> Piece:
-    """Return the rows of the tasks with these hashes."""
-    own = whole.tasks.hashes()
+def _find_tasks(table: Piece, hashes: Array) -> Array:
+    """Return the positions of the tasks with these hashes."""
+    own = table.tasks.hashes()
     order = np.argsort(own)
-    return whole.take(order[np.searchsorted(own, hashes, sorter=order)])
+    return np.asarray(order[np.searchsorted(own, hashes, sorter=order)])
 
 
 def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
@@ -512,7 +513,7 @@ def _compare_without(rest: MemoryRun, run: Run, found: Piece, method: Method) ->
     """Compare the labels with those without a worker."""
     learns = rest.n_gold > 0 and without_gold(method) != method
     label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
-    before = _find_rows(found, np.asarray(rest.shards[0].task_hash)).found["label"]
+    before = found.found["label"][_find_tasks(found, np.asarray(rest.shards[0].task_hash))]
     scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
     changed = int(np.count_nonzero(run.kernels.differs(before, label, scatter)))
     shift = float(np.nansum(run.kernels.distance_between(before, label))) / len(label)
