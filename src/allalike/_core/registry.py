@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections import UserDict
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -12,7 +13,6 @@ from allalike._core.options import check_length
 from allalike.errors import AliasWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from decimal import Decimal
 from functools import cached_property
 from itertools import compress
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +33,7 @@ from allalike._core.columns.values import (
 from allalike._core.late import pa
 from allalike.errors import InputError, LabelError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    _Part = tuple["Column", npt.NDArray[np.int64]]
+_Part = tuple["Column", npt.NDArray[np.int64]]
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # columns with so few values among the first rows are factorized
 _OBJECT_BYTES = 1 << 9  # of a Python object, about

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,6 @@ import numpy.typing as npt
 from allalike._core.columns.hashes import call, cast, hash_objects, hash_strings, mix, string_bytes
 from allalike._core.late import pa, pc, pd
 from allalike.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
+    from allalike.methods.auto.confusion_matrices import Solution
     from allalike.methods.auto.gold_calibration import Learned
     from allalike.methods.auto.screening import Screening
     from allalike.methods.fit import Decide
@@ -200,7 +201,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
     splits = 2 if sampled else 4 if halved.answer_counts.sum() >= _MANY_ANSWERS else 8
-    notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start), splits)
+    notes["split_half"] = test_halves(halved, partial(_solve_half, like=solutions[0]), splits)
     if notes["split_half"] < -CLEARLY:
         if test_halves(halved, _know_half, splits) > 0:
             return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
@@ -244,9 +245,10 @@ def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
     return {"right": sum_by(block.worker * k + block.label, right, block.n_workers * k).reshape(-1, k)}
 
 
-def _solve_half(run: MemoryRun, *, start: str) -> Floats:
+def _solve_half(run: MemoryRun, *, like: Solution) -> Floats:
+    """Return class probabilities of a half, from the start of the solution for the crowd."""
     crowd = prepare(run)
-    best = solve(crowd, *find_starts(crowd, start))[0]
+    best = solve(crowd, *find_starts(crowd, like.start), like.place)[0]
     return class_posterior(run.blocks[0], best.rows, best.shares, k=crowd.k)
 
 

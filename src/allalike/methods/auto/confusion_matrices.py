@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,6 +87,7 @@ _SHARE_PRIOR = 20.0  # prior tasks for the shares of classes and levels
 _NOTHING = 1e-12  # answers
 _STRENGTH_WORKERS = 500  # more workers hardly change the strength
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
+_USUAL_STRENGTH = len(_STRENGTHS) // 2
 _NONE: Floats = np.empty(0)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})  # sums before the first block
 _MIN_DIFFERENT = 0.2  # share of tasks that an alternative solution decides differently
@@ -112,12 +113,12 @@ class ClassCrowd:
         """Number of classes."""
         return int(self.counts.shape[1])
 
-    @property
+    @cached_property
     def answers(self) -> Floats:
         """Number of answers of each worker."""
         return row_sums(self.counts)
 
-    @property
+    @cached_property
     def frequencies(self) -> Floats:
         """Label frequencies of each worker, shrunk towards the crowd's."""
         crowd = self.counts.sum(axis=0) / max(self.counts.sum(), 1.0)
@@ -282,7 +283,7 @@ class Solution(NamedTuple):
     confusion: Floats = _NONE
     hits: Floats = _NONE
     likelihood: float = -np.inf
-    place: int = len(_STRENGTHS) // 2
+    place: int = _USUAL_STRENGTH
 
 
 @dataclass(frozen=True)
@@ -308,30 +309,33 @@ def _measure_disagreement(block: Block, *, k: int) -> dict[str, Array]:
     return {"disagreement": 1 - row_sums(vote_shares(block, np.ones(block.n_workers), k=k) ** 2)}
 
 
-def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats]) -> list[Solution]:
-    """Return the solutions from all starts, the best first."""
+def solve(
+    crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats], place: int = _USUAL_STRENGTH
+) -> list[Solution]:
+    """Return the solutions from all starts, the best first; ``place`` is where the search for st begins."""
     solutions = []
     for name, weight in starts.items():
-        sums = crowd.run.sum(partial(begin, k=crowd.k), weight)
-        solutions.append(_iterate(crowd, agreement.strength, sums, Solution(name)))
+        solution, sums = Solution(name, place=place), crowd.run.sum(partial(begin, k=crowd.k), weight)
+        for number in range(_ROUNDS):
+            sums = sums if number == 0 else _count_states(crowd, solution)
+            solution = _maximise(crowd, agreement.strength, sums, solution)
+        if len(starts) > 1:
+            sums = _count_states(crowd, solution)
+            hits = np.einsum("wccg->w", sums["counts"].reshape(-1, crowd.k, crowd.k, LEVELS))
+            solution = solution._replace(hits=hits, likelihood=float(sums["likelihood"].sum()))
+        solutions.append(solution)
     return sorted(solutions, key=lambda each: _MARGIN * (each.start != CONSENSUS) - each.likelihood)
 
 
 def refine(crowd: ClassCrowd, strength: float, solution: Solution) -> Solution:
     """Continue EM on all answers, from the solution on a sample."""
     for _ in range(_ROUNDS):
-        sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
-        solution = _maximise(crowd, strength, sums, solution)
+        solution = _maximise(crowd, strength, _count_states(crowd, solution), solution)
     return solution
 
 
-def _iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], solution: Solution) -> Solution:
-    """Run rounds of EM from expected counts."""
-    for _ in range(_ROUNDS):
-        solution = _maximise(crowd, strength, sums, solution)
-        sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
-    hits = np.einsum("wccg->w", sums["counts"].reshape(-1, crowd.k, crowd.k, LEVELS))
-    return solution._replace(hits=hits, likelihood=float(sums["likelihood"].sum()))
+def _count_states(crowd: ClassCrowd, solution: Solution) -> dict[str, Floats]:
+    return crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
 
 
 def _maximise(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], before: Solution) -> Solution:
@@ -363,7 +367,7 @@ def estimate_rows(
     place = _find_strength(given, expected, place)
     own = given + _STRENGTHS[place] * expected
     own /= own.sum(axis=1, keepdims=True)
-    shift = np.broadcast_to(_estimate_shifts(counts.sum(axis=0), mean), (n, k, LEVELS))
+    shift = _estimate_shifts(counts.sum(axis=0), mean)
     return _complete_rows(counts, own, shift).reshape(n, k, -1), own, place
 
 
@@ -383,33 +387,25 @@ def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
 
 def _find_strength(given: Floats, expected: Floats, place: int) -> int:
     """Return the index of the most likely strength, found by hill climbing because the likelihood has one peak."""
-    known: dict[int, float] = {}
     step = max(1, len(given) // _STRENGTH_WORKERS)
     given, expected = given[::step], expected[::step]
-
-    def likelihood(at: int) -> float:
-        if at not in known:
-            known[at] = float(_weigh_strength(given, expected, _STRENGTHS[at]).sum())
-        return known[at]
-
     while True:
-        best = max((at for at in (place, place - 1, place + 1) if 0 <= at < len(_STRENGTHS)), key=likelihood)
+        places = np.array([place, *range(max(place - 1, 0), min(place + 2, len(_STRENGTHS)))])
+        best = int(places[np.argmax(_weigh_strengths(given, expected, _STRENGTHS[places]))])
         if best == place:
             return place
         place = best
 
 
-def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
-    """Return the Dirichlet-multinomial log likelihood of each worker's answers, with this prior strength."""
-    asked = said.sum(axis=1)
-    inside, outside = said > _NOTHING, asked > _NOTHING
-    prior = strength * np.broadcast_to(expected, said.shape)[inside]
-    *ends, whole = np.cumsum([len(prior), len(prior), int(outside.sum())])
-    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strength + asked[outside], [strength]]))
-    more, before, total = np.split(terms[:whole], ends)
-    gained, lost = np.zeros(said.shape), np.zeros(asked.shape)
-    gained[inside], lost[outside] = more - before, terms[whole] - total
-    likelihood: Floats = gained.sum(axis=(1, 2)) + lost.sum(axis=1)
+def _weigh_strengths(said: Floats, expected: Floats, strengths: Floats) -> Floats:
+    """Return the Dirichlet-multinomial log likelihood of all answers for each prior strength."""
+    asked, strengths = said.sum(axis=1), strengths[:, None]
+    inside = said > _NOTHING
+    prior, asked = strengths * expected[inside], asked[asked > _NOTHING]
+    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strengths + asked, strengths], axis=1))
+    n = prior.shape[1]
+    likelihood: Floats = (terms[:, :n] - terms[:, n : 2 * n]).sum(axis=1)
+    likelihood -= (terms[:, 2 * n : -1] - terms[:, -1:]).sum(axis=1)
     return likelihood
 
 
@@ -461,7 +457,7 @@ def _estimate_shares(asked: Floats) -> Floats:
 
 
 def _logit(share: Any) -> Any:
-    share = np.clip(share, _LOW, 1 - _LOW)
+    share = np.minimum(np.maximum(share, _LOW), 1 - _LOW)
     return np.log(share / (1 - share))
 
 

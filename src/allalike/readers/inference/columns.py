@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations, product
@@ -22,13 +23,10 @@ from allalike.readers.column_names import (
     pick_columns,
     rate_name,
 )
-from allalike.readers.inference.samples import TableSample, find_matrix
+from allalike.readers.inference.samples import ColumnSample, TableSample, find_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
     from allalike.readers.formats.source import Source
-    from allalike.readers.inference.samples import ColumnSample
 
 SAMPLE_ROWS, _MIN_SAMPLE_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
 _MIN_ROWS = 12  # fewer rows do not show what columns contain

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -35,8 +35,6 @@ from allalike.readers.inference.numbers import MAX_CLASSES, OR_CLASSES, SAMPLE_R
 from allalike.readers.rating_scales import NO_OPINION, find_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 

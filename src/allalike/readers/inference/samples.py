@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,7 @@ from allalike._core.columns.values import is_nothing, numpy_of
 from allalike._core.late import late_pattern, pa, pd
 from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, name_consensus, rate_name
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
 
 _TYPE_VALUES = 400  # distinct values that show the type of a column
 _MAX_BINS = 10

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.columns.values import arrow_of, is_nothing, numpy_of
@@ -15,23 +17,15 @@ from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
 from allalike._core.words import count
 from allalike.answers.cleaning import check_ids
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
-from allalike.readers.formats.source import cells, texts
+from allalike.readers.formats.source import Columns, Source, cells, texts
 from allalike.readers.inference.label_types import guess_domain
 from allalike.readers.rating_scales import read_ratings
 from allalike.readers.reshaping.parts import number_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike.domains import Domain
-    from allalike.readers.formats.source import Columns, Source
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")

@@ -12,7 +12,8 @@ a record:
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +21,11 @@ import numpy.typing as npt
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.late import late_pattern, pd
 from allalike._core.limits import MAX_FIELDS
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, Domain
 from allalike.errors import OptionError
 from allalike.readers.column_names import is_aside, list_names
-from allalike.readers.formats.source import cells, ready, texts
-from allalike.readers.inference.samples import TableSample
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from allalike.domains import Domain
-    from allalike.readers.formats.source import Source
-    from allalike.readers.inference.samples import ColumnSample
+from allalike.readers.formats.source import Source, cells, ready, texts
+from allalike.readers.inference.samples import ColumnSample, TableSample
 
 SET = "set"  # the option that joins the rows of a worker and a task
 _ID = late_pattern(r"(?i)classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id")

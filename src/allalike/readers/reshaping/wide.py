@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,8 @@ from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
-from allalike.readers.formats.source import cells, concatenate, of_columns
+from allalike.readers.formats.source import Source, cells, concatenate, of_columns
 from allalike.readers.inference.samples import GOLD, TableSample, find_row_ids, find_strangers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from allalike.readers.formats.source import Source
 
 _LOOKED_AT = 10_000  # rows from which the kinds of columns are inferred
 
