@@ -33,7 +33,7 @@ from allalike._core.system.progress import report
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
-from allalike.methods.auto.uncertainty import WORTH_SAMPLING, take_sample
+from allalike.methods.auto.knowledge import WORTH_SAMPLING, take_sample
 from allalike.methods.fit import CopyGroups
 from allalike.methods.steps.ballots import count_labels, count_votes
 
