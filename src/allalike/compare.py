@@ -95,23 +95,13 @@ def compare(
     warn_of(first, stacklevel=2, source=source)
     run = load_run(where, held, known, draws, guessed=engine is None)
     run = make_ready(note_aliases(run, listed or ()))
-    every = {name: method() for name, method in METHODS.items()}
-    serving = [method for method in every.values() if serves(method, run.encoding)]
-    chosen = _name_methods(serving if named is None else named, run, chosen=named is not None)
+    chosen = _name_methods(named, run)
     truths = known or (source.gold if isinstance(source, Answers) else None)
     misfit = find_misfit(run, truths) if truths is not None and run.n_gold else None
     issues = [*check_answers(run, truths), *([misfit.describe()] if misfit else [])]
     warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
     outcomes = _solve(chosen, run)
-    summary = {
-        **describe_answers(run),
-        "domain": run.encoding.describe(),
-        "engine": where.name,
-        "seed": seed,
-        "ties": ties,
-        "not_served": [] if named else [name for name, method in every.items() if method not in serving],
-        **run.notes,
-    }
+    summary = _describe_run(run, where, seed=seed, ties=ties, complete=named is None)
     found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
     if run.n_gold:
         summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
@@ -121,6 +111,12 @@ def compare(
     summary["versions"] = find_versions()
     note(summary, issues, stacklevel=2)
     return found
+
+
+def _describe_run(run: Run, where: Engine, *, seed: int, ties: str, complete: bool) -> dict[str, Any]:
+    unfit = [name for name in METHODS if not serves(METHODS[name](), run.encoding)] if complete else []
+    settings = {"domain": run.encoding.describe(), "engine": where.name, "seed": seed, "ties": ties}
+    return {**describe_answers(run), **settings, "not_served": unfit, **run.notes}
 
 
 def _split(text: str) -> list[str]:
@@ -139,14 +135,15 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _name_methods(methods: Iterable[Method], run: Run, *, chosen: bool) -> dict[str, Method]:
-    """Return UA and these methods by name and options, in the order of METHODS."""
+def _name_methods(methods: Iterable[Method] | None, run: Run) -> dict[str, Method]:
+    """Return UA and these methods, or all suitable ones, by name and options in the order of METHODS."""
     titled: dict[str, Method] = {UA.name: UA()}
-    for method in methods:
+    for method in [each() for each in METHODS.values()] if methods is None else methods:
+        blind = isinstance(method, OA) and method.faults is None and not run.n_gold
+        if methods is None and (blind or not serves(method, run.encoding)):
+            continue
         check_served(method, run.encoding)
-        if isinstance(method, OA) and method.faults is None and not run.n_gold:
-            if not chosen:
-                continue
+        if blind:
             raise GoldError("OA needs gold labels. Pass them with gold=, or omit OA.")
         values = {field: getattr(method, field.name) for field in fields(method) if field.repr}
         options = [f"{field.name}={value!r}" for field, value in values.items() if value != field.default]

@@ -38,7 +38,7 @@ def label_of(found: Comparison, method: str) -> Array:
     return outcome["label"]
 
 
-@pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 6))
+@pytest.mark.parametrize("domain", in_turn([*allalike.DOMAINS, "binary"], 10))
 def test_errors_and_truths_are_those_of_discover(domain: str) -> None:
     rows, kind = samples.crowd(domain, seed=3, n=7, m=16, missing=0.3), samples.kind(domain)
     gold = {task: label for worker, task, label in rows if worker == "w000" and task < "t0012"}

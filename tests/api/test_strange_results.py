@@ -170,7 +170,7 @@ def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) 
     added = [("read", name) for name in (*READ_OPTIONS, "source", "domain", "files")]
     added += [("domain", name) for name in ("distance", "parents", "fields")] + [("settings", "engine")]
     for place in [*places(index["call"]), *added]:
-        for number, form in enumerate(forms):
+        for number, form in list(enumerate(forms))[len(place) % 2 :: 2]:
             name = canary.names[(len(place) + number) % len(canary.names)]
             state.write_text(sign(index, put(index["call"], place, form(name))))
             try:

@@ -228,8 +228,12 @@ class WorkerExplanation:
         elif rest is None:
             lines.append("There are no other workers.")
         else:
-            only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" * (rest.only > 0)
             changed = f"{rest.changed:,} of {rest.tasks:,} labels differ, by {rest.shift:.3g} on average"
+            only = (
+                f"; {count(rest.only, 'task')} {'have' if rest.only > 1 else 'has'} no other answer"
+                if rest.only
+                else ""
+            )
             lines.append(f"Without this worker, {changed}{only}.")
         return lines
 

@@ -417,7 +417,7 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
             f"The workers fall into {parts.number:,} components without common tasks, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
-    if trust.uninformative.workers and (flagged or trust.uninformative.silenced):
+    if trust.uninformative.workers and flagged:
         yield _describe_uninformative(trust.uninformative)
     if trust.flagged and flagged:
         yield _describe_flagged(trust.flagged)
@@ -435,10 +435,9 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
 def _describe_uninformative(found: UninformativeWorkers) -> Remark:
     names = [each.worker for each in found.named]
     are = "is" if found.workers == 1 else "are"
-    effect = "excluded (screening=False includes them)" if found.silenced else "included, because they are few"
     return Remark(
         f"{name_some(names, found.workers)} {are} uninformative: the answers"
-        f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are {effect}.",
+        f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are included, because they are few.",
         names=names,
     )
 

@@ -30,7 +30,7 @@ from allalike._core.words import cut
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
 from allalike.result.messages import name_some
-from allalike.result.summaries import describe_worse, keep_known, with_quorum
+from allalike.result.summaries import Worse, find_worse, keep_known, with_quorum
 from allalike.result.tables import function_columns, trust_columns, worker_columns
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ class Flag(NamedTuple):
         return f"{self.name[0].upper()}{self.name[1:]}{': ' if self.evidence else ''}{self.evidence}."
 
 
-def list_flags(run: Run, fit: Fit, *, look: bool = True) -> list[list[Flag]]:
-    """Return the flags of each worker; ``look`` adds constant workers with another pass over the answers."""
+def list_flags(run: Run, fit: Fit) -> list[list[Flag]]:
+    """Return the flags of each worker; constant workers need another pass over the answers."""
     flags: list[list[Flag]] = [[] for _ in range(len(run.workers))]
     known, groups, trust = fit.uncertainty, fit.copy_groups, trust_columns(fit)
     for number in () if known is None or known.uninformative is None else np.flatnonzero(known.uninformative):
@@ -180,30 +180,40 @@ def list_flags(run: Run, fit: Fit, *, look: bool = True) -> list[list[Flag]]:
         evidence = f"{names} with {group.common:,} common tasks{share}, same rare answer in {group.rare:,}"
         for number in group.members if group.copies else ():
             flags[number].append(Flag(f"copies (group {place})", f"{evidence} (p = {group.p_value:.2g})"))
-    for number, evidence in describe_worse(run, fit).items():
-        flags[number].append(Flag("worse than the crowd", evidence))
+    if (worse := find_worse(run, fit)) is not None:
+        for number, found in worse.evidence.items():
+            flags[number].append(Flag("worse than the crowd", _describe_error(found, worse)))
     careless = run.notes.get("careless") or {}
     for number, worker in enumerate(run.workers.tolist() if careless else ()):
         flags[number] += map(Flag, careless.get(str(worker), ()))
-    if look and int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
+    if int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
         for number, label in find_constant_workers(run).items():
             always = f"always {cut(str(label), _MAX_LABEL)}"
             flags[number].append(Flag(always, f"all {int(run.answer_counts[number]):,} answers"))
     return flags
 
 
-def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
-    """Return the names of the flags of each worker."""
-    return [[flag.name for flag in flags] for flags in list_flags(run, fit, look=look)]
+def _describe_error(found: Mapping[str, float], worse: Worse) -> str:
+    if "ci_low" not in found:
+        return f"{found['relative_error']:.3g} more than others on the same tasks"
+    interval = f"{found['ci_low']:.3g} to {found['ci_high']:.3g}"
+    return f"{worse.unit.replace('_', ' ')} {interval}, the crowd's mean is {worse.mean:.3g}"
 
 
-def flag_workers(run: Run, fit: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
-    """Return the flag of each worker, given the reasons."""
+def flag_columns(run: Run, fit: Fit, flags: Sequence[Sequence[Flag]]) -> dict[str, Values | Array]:
+    """Return the table of workers with flags and reasons, sorted by id."""
     originals, groups = set(), fit.copy_groups
     for group in groups.groups if groups is not None else ():
         if group.copies:
             originals.add(max(group.members, key=lambda number: int(run.answer_counts[number])))
-    return [_choose_flag(words, counts=number in originals) for number, words in enumerate(reasons)]
+    reasons = [[flag.name for flag in each] for each in flags]
+    chosen = [_choose_flag(words, counts=number in originals) for number, words in enumerate(reasons)]
+    return {
+        **worker_columns(run, fit),
+        **(function_columns(run) if run.notes.get("silent") is not None else {}),
+        "flag": text_column(chosen),
+        "reason": text_column([", ".join(words) for words in reasons]),
+    }
 
 
 def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
@@ -212,17 +222,6 @@ def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
     if any(word.startswith("copies") for word in words):
         return "look" if counts else "block"
     return "look" if set(words) - {_FEW} else "few" if words else ""
-
-
-def flag_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
-    """Return the table of workers with flags and reasons, sorted by id."""
-    reasons = list_reasons(run, fit)
-    return {
-        **worker_columns(run, fit),
-        **(function_columns(run) if run.notes.get("silent") is not None else {}),
-        "flag": text_column(flag_workers(run, fit, reasons)),
-        "reason": text_column([", ".join(words) for words in reasons]),
-    }
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:

@@ -18,7 +18,7 @@ from allalike.frames import Frame, Framed
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.methods.fit import CopyGroups
 from allalike.result.messages import list_all_notes
-from allalike.result.quality import flag_columns, rate_workers
+from allalike.result.quality import Flag, flag_columns, list_flags, rate_workers
 from allalike.result.saved import Call, SavedAs
 from allalike.result.saving import REPORT, list_output, save_result, write_page
 from allalike.result.summaries import group_columns
@@ -110,7 +110,16 @@ class Result(Framed[Frame]):
         With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted by
         id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
-        return self._to_frame(flag_columns(self.run, self.weighing))
+        return self._to_frame(self._flagged)
+
+    @cached_property
+    def _flags(self) -> list[list[Flag]]:
+        return list_flags(self.run, self.weighing)
+
+    @cached_property
+    def _flagged(self) -> dict[str, Values | Array]:
+        """Columns of the table of workers."""
+        return flag_columns(self.run, self.weighing, self._flags)
 
     @cached_property
     def groups(self) -> Frame:
@@ -464,8 +473,8 @@ class Result(Framed[Frame]):
         ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
         ['eve']
         """
-        table, target = flag_columns(self.run, self.weighing), Path(path)
-        ids, flags = (table[name].tolist() for name in ("worker", "flag"))
+        target = Path(path)
+        ids, flags = (self._flagged[name].tolist() for name in ("worker", "flag"))
         blocked = list(dict.fromkeys(each for each, flag in zip(ids, flags, strict=True) if flag == "block"))
         with list_output(path, ids, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
             (stage / target.name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")

@@ -24,7 +24,7 @@ from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
-from allalike.result.quality import flag_columns, put_flagged_first
+from allalike.result.quality import put_flagged_first
 from allalike.result.saved import FORMAT, STATE, SUMMARY, find_digest, read_summary, write_call
 from allalike.result.saved import SavedAs as SavedAs
 from allalike.result.summaries import group_columns
@@ -86,7 +86,7 @@ def save_result(
     writers = find_writers(how.to).values()
     for writer in writers:
         writer.check(run.domain.name, result.inputs)
-    flagged = flag_columns(run, result.weighing)
+    flagged = result._flagged
     written = {place(name): columns for name, columns in _list_tables(result, tables or {}).items()}
     written[f"{DETAILS}/workers.{how.format}"] = flagged
     if "judges" not in (tables or {}):

@@ -111,7 +111,6 @@ class UninformativeWorkers(Section):
 
     workers: int
     share_of_answers: float
-    silenced: bool
     named: tuple[FlaggedWorker, ...] = ()
 
 

@@ -15,7 +15,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
-from allalike.readers.formats.frames import SILENT, as_label_matrix
+from allalike.readers.formats.frames import SILENT, as_label_matrix, is_nested
 from allalike.readers.tools.base import Peek, get, get_numbers
 from allalike.readers.tools.frame import Answer, Areas, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
@@ -245,14 +245,12 @@ def potato(sheet: Sheet) -> Roles:
 
 def _is_nested(peek: Peek) -> bool:
     """Return whether this is a mapping of mappings of labels, and not a table by columns."""
-    document = peek.document if peek.ending == ".json" else None
-    if not isinstance(document, dict) or not all(isinstance(value, dict) for value in document.values()):
+    if peek.ending != ".json" or not is_nested(peek.document):
         return False
-    labels = [label for value in document.values() for label in value.values()]
-    labels = [item for label in labels for item in (label if isinstance(label, list) else [label])]
-    by_columns = {key.casefold() for key in document} & {word for words in SYNONYMS.values() for word in words}
-    are_labels = all(label is None or isinstance(label, str | int | float) for label in labels)
-    return bool(labels) and not by_columns and are_labels
+    labels = chain.from_iterable(answers.values() for answers in peek.document.values())
+    items = chain.from_iterable(label if isinstance(label, list) else [label] for label in labels)
+    by_columns = {key.casefold() for key in peek.document} & {word for words in SYNONYMS.values() for word in words}
+    return not by_columns and all(item is None or isinstance(item, str | int | float) for item in items)
 
 
 @record_tool("peerannot", "peerannot", _is_nested)
@@ -334,7 +332,11 @@ def zooniverse(sheet: Sheet) -> Roles:
         questions = _read_extracts(sheet)
     else:
         questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
-    experts = _find_experts(sheet)
+    marks = [name for name in ("gold_standard", "expert") if name in sheet.columns]
+    rows = sheet.rows([_WORKER, *marks])
+    experts = [any(cell.strip().casefold() in ("true", "expert") for cell in cells) for _, *cells in rows]
+    if any(experts):
+        sheet.remarks.append(f"{sum(experts):,} classifications are by experts ({' or '.join(marks)}).")
     sheet.truths = {name: f"{name} gold" for name in questions}
     if sheet.golden and any(experts):
         _set_apart(sheet, task, experts)
@@ -348,16 +350,6 @@ def _name_people(sheet: Sheet) -> None:
     if nameless := sum(map(is_blank, sheet.cells(_WORKER))):
         sheet.columns[_WORKER] = people
         sheet.remarks.append(f"{nameless:,} classifications have no user_name: {' or '.join(others)} is used instead.")
-
-
-def _find_experts(sheet: Sheet) -> list[bool]:
-    """Return for each row whether it is by an expert, and add a message with the number of such rows."""
-    marks = [name for name in ("gold_standard", "expert") if name in sheet.columns]
-    rows = sheet.rows([_WORKER, *marks])
-    experts = [any(cell.strip().casefold() in ("true", "expert") for cell in cells) for _, *cells in rows]
-    if any(experts):
-        sheet.remarks.append(f"{sum(experts):,} classifications are by experts ({' or '.join(marks)}).")
-    return experts
 
 
 def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
@@ -405,49 +397,46 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
     rows: list[dict[str, Any]] = []
+    wordings: dict[str, set[str]] = defaultdict(set)
     for row, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         rows.append({})
-        for annotation in _list_annotations(sheet, row, cell):
+        try:
+            found = parse_json(cell) if cell.strip() else []
+        except ValueError:
+            found = None
+        if not isinstance(found, list):
+            raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
+        for annotation in _list_annotations(found):
             for part, answer in _list_answers(annotation.get("value")):
                 name = f"{flow}:{annotation['task']}{part}" if several else f"{annotation['task']}{part}"
                 rows[-1][name] = answer
+                wordings[name].add(str(annotation.get("task_label") or ""))
     columns = spread(rows, sheet.where)
     if not columns:
         raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
+    if changed := [f"{name} ({n})" for name in sorted(wordings) if (n := len(wordings[name] - {""})) > 1]:
+        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
         answers = columns[name]
-        sheet.columns[name] = as_answers(answers)
-        if _are_outlines(answers):
-            masks = _draw(sheet, name, task, answers)
-            sheet.columns |= masks
-            names += masks
-        else:
-            names.append(name)
+        drawn = _draw(sheet, name, task, answers) if _are_outlines(answers) else {name: as_answers(answers)}
+        sheet.columns |= drawn
+        names += drawn
         if details := _list_details(answers):
             sheet.columns[f"{name} details"] = details
             sheet.details[name] = f"{name} details"
     return names
 
 
-def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, Any]]:
+def _list_annotations(found: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of a classification, also those nested in a combination of tasks."""
-    try:
-        found = parse_json(cell) if cell.strip() else []
-    except ValueError:
-        found = None
-    if not isinstance(found, list):
-        raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
-    waiting = found[::-1]
-    while waiting:
-        annotation = waiting.pop()
-        if not isinstance(annotation, dict) or "task" not in annotation:
-            continue
-        value = annotation.get("value")
-        if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
-            waiting += value[::-1]
-        else:
-            yield annotation
+    for annotation in found:
+        if isinstance(annotation, dict) and "task" in annotation:
+            value = annotation.get("value")
+            if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
+                yield from _list_annotations(value)
+            else:
+                yield annotation
 
 
 def _list_answers(value: Any) -> list[tuple[str, Any]]:

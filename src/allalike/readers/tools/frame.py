@@ -94,6 +94,7 @@ class Answer:
     gold: Any = None
     sample: int | None = None
     order: int | None = None
+    is_empty: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         for role, name in (("worker", self.worker), ("task", self.task)):
@@ -102,11 +103,7 @@ class Answer:
         choices = self.label if type(self.label) is tuple else ()
         if type(self.label) is dict or any(type(choice) not in _SCALARS for choice in choices):
             raise unexpected(self.label, "a text or a number", "label")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the label contains nothing."""
-        return self.label is None or (type(self.label) in _TEXTS and not self.label)
+        self.is_empty = self.label is None or (type(self.label) in _TEXTS and not self.label)
 
 
 @dataclass
@@ -386,19 +383,14 @@ class Export:
             return next(iter(kinds))
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
-        if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Omit the question.")
         counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
         listed = [f"{name!r} ({', '.join(sorted(kinds[name]))}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-        has = ", ".join(listed[:_MAX_LISTED]) + more
-        if tag is not None:
-            raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
-        best = sorted(names, key=lambda name: kinds[name] <= REGIONS)
+        unknown = f"no question {tag!r}.{did_you_mean(tag, names)} It has " if tag is not None else ""
         raise InputError(
-            f"{self.where}, has {len(names)} questions: {has}. Choose one.",
-            proposals=[Proposal({"question": name}) for name in best],
+            f"{self.where}, has {unknown}{len(names)} questions: {', '.join(listed[:_MAX_LISTED])}{more}. Choose one.",
+            proposals=[Proposal({"question": name}) for name in sorted(names, key=lambda name: kinds[name] <= REGIONS)],
         )
 
     def _counted(self) -> str:

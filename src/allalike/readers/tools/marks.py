@@ -137,12 +137,9 @@ def _choose_field(export: Export, marks: list[dict[str, Any]]) -> str:
     keys = [key for key in _FIELDS if any(_has(found, key) for found in marks)]
     if not keys:
         raise InputError(f"{export.where}, contains no marks with one of the fields {', '.join(_FIELDS)}.")
-    if tag is not None and tag not in keys:
-        proposals = [Proposal({"question": key}) for key in keys]
-        raise InputError(f"{export.where}, has no question {tag!r}. It has: {', '.join(keys)}.", proposals=proposals)
     if tag is None and len(keys) > 1:
         export.remarks.append(f"Read: {keys[0]!r} of each mark. Other questions: {', '.join(keys[1:])}.")
-    return tag or keys[0]
+    return tag if tag in keys else keys[0]
 
 
 # CVAT.
