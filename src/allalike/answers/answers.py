@@ -182,12 +182,7 @@ class Answers:
                 f" {n_repeats} repeated answers. Keep the first or last with duplicates='first' or duplicates='last'."
             )
         if n_repeats and choice == "add":
-            if (repeats := encoding.domain.repeats) is None:
-                raise OptionError(
-                    f"duplicates is 'add', but {encoding.domain.name} labels cannot be added up. Keep a worker's first"
-                    " or last answer per task with duplicates='first' or duplicates='last'."
-                )
-            labels = np.asarray(repeats.add(labels[rows], np.flatnonzero(new)))
+            labels = _add_repeats(labels[rows], new, encoding.domain)
         else:
             labels = labels[rows[new if choice == "first" else np.append(new[1:], True)] if n_repeats else rows]
         if n_repeats:
@@ -319,6 +314,16 @@ class Answers:
                 place[own] = np.arange(len(own))
                 return place[worker - first], (own + first).astype(np.int32), len(own)
         return worker.astype(np.intp), slice(None), n_workers
+
+
+def _add_repeats(labels: Array, new: npt.NDArray[np.bool_], domain: Domain) -> Array:
+    """Add up the labels of each worker and task, which are adjacent; ``new`` marks the first of each."""
+    if domain.repeats is None:
+        raise OptionError(
+            f"duplicates is 'add', but {domain.name} labels cannot be added up. Keep a worker's first or last answer"
+            " per task with duplicates='first' or duplicates='last'."
+        )
+    return np.asarray(domain.repeats.add(labels, np.flatnonzero(new)))
 
 
 def _sort(task: Codes, worker: Codes, bits: tuple[int, int]) -> tuple[Codes, Codes, npt.NDArray[np.int64]]:

@@ -90,10 +90,24 @@ class Categorical(Domain):
         return ClassEncoding.of(self, labels.factors[1])
 
 
+class ClassKernels(Kernels):
+    """Sums of Hamming distances in linear time."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return hamming.distance(left, right)
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        return hamming.peer_distances(block, weights)
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        return hamming.pair_sums(block, rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClassEncoding(Encoding):
     """The sorted distinct labels; a code is the index of a label among them."""
 
+    kernels_type: ClassVar[type[Kernels]] = ClassKernels
     domain: Categorical
     labels: Values
     label_hash: npt.NDArray[np.uint64]
@@ -107,10 +121,6 @@ class ClassEncoding(Encoding):
                 f" the labels: {list_some(labels.tolist(), 5)}."
             )
         return cls(domain=domain, labels=labels, label_hash=labels.hashes())
-
-    @property
-    def kernels(self) -> ClassKernels:
-        return ClassKernels(domain=self.domain)
 
     @property
     def n_labels(self) -> int:
@@ -199,19 +209,6 @@ class ClassEncoding(Encoding):
             return ""
         steps = np.diff(np.sort(column.numbers))
         return "in a row" if 2 <= len(steps) < _MAX_RATINGS and np.all(steps == 1) else "any"
-
-
-class ClassKernels(Kernels):
-    """Sums of Hamming distances in linear time."""
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return hamming.distance(left, right)
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        return hamming.peer_distances(block, weights)
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        return hamming.pair_sums(block, rows)
 
 
 def _united(parts: Sequence[Values]) -> Values:

@@ -174,13 +174,14 @@ class Encoding(ABC):
     subtracted from each worker's numbers before answers are compared, if bias correction is enabled.
     """
 
+    kernels_type: ClassVar[type[Kernels]]
     domain: Domain
     offsets: Offsets | None = field(default=None, compare=False)
 
     @property
-    @abstractmethod
     def kernels(self) -> Kernels:
-        """The kernels for blocks prepared by this encoding."""
+        """The kernels for blocks prepared by this encoding; override it if they need more than the domain."""
+        return self.kernels_type(domain=self.domain)
 
     @property
     def numeric(self) -> bool:

@@ -195,9 +195,43 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProbabilityKernels(Kernels):
+    """Sums of squared distances in linear time."""
+
+    domain: Probability
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left - right)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        return euclidean.peer_distances(block, weights, block[CentredVectors].vectors)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
+        label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
+        return replace(found, label=label if power == 1 else sharpened(label, power))
+
+    def restore(self, block: Block, label: Array) -> Array:
+        return np.column_stack([block[Facts].options, label])
+
+    def restore_answers(self, block: Block, rows: Array) -> Array:
+        return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
+
+    def restore_gold(self, block: Block) -> Array:
+        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProbabilityEncoding(Encoding):
     """The written form of all labels and the sorted option sets."""
 
+    kernels_type: ClassVar[type[Kernels]] = ProbabilityKernels
     domain: Probability
     form: str
     sets: tuple[tuple[Any, ...], ...]
@@ -206,10 +240,6 @@ class ProbabilityEncoding(Encoding):
     def width(self) -> int:
         """The number of options in the largest set."""
         return max(map(len, self.sets))
-
-    @property
-    def kernels(self) -> ProbabilityKernels:
-        return ProbabilityKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
@@ -287,39 +317,6 @@ class ProbabilityEncoding(Encoding):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "form": self.form, "options": self.width}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProbabilityKernels(Kernels):
-    """Sums of squared distances in linear time."""
-
-    domain: Probability
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return euclidean.square_lengths(left - right)
-
-    def guess_distances(self, left: Array, right: Array) -> Floats:
-        return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        return euclidean.peer_distances(block, weights, block[CentredVectors].vectors)
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
-        label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
-        return replace(found, label=label if power == 1 else sharpened(label, power))
-
-    def restore(self, block: Block, label: Array) -> Array:
-        return np.column_stack([block[Facts].options, label])
-
-    def restore_answers(self, block: Block, rows: Array) -> Array:
-        return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
-
-    def restore_gold(self, block: Block) -> Array:
-        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
 
 
 _ONE_FORM = "Write all labels as numbers, all as lists, or all as mappings."

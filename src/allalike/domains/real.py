@@ -100,47 +100,6 @@ class Real(Domain):
         return Offsets() if self.bias else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RealEncoding(Encoding):
-    """Finite numbers with finite squares; a code is the number, corrected for worker offsets if enabled."""
-
-    domain: Real
-
-    @property
-    def kernels(self) -> RealKernels:
-        return RealKernels(domain=self.domain)
-
-    def encode(self, labels: Column) -> Floats:
-        numbers = self._read(labels)
-        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
-            largest = int(np.argmax(np.abs(numbers)))
-            raise LabelError(
-                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"
-                " labels, for example from mm to km."
-            )
-        return numbers
-
-    def _read(self, labels: Column) -> Floats:
-        if self.domain.form is None:
-            return labels.numbers
-        form = NumberForm.of(self.domain.form)
-        codes, numbers = labels.parsed(form.parse, form.parse_texts)
-        return np.array(numbers, np.float64)[codes]
-
-    def decode(self, codes: Array) -> Values:
-        return Values(arrow_of(codes))
-
-    def describe(self) -> dict[str, Any]:
-        chosen = {name: value for name in ("bias", "form") if (value := getattr(self.domain, name))}
-        return {**super().describe(), **chosen}
-
-    def prepare(self, block: Block) -> Block:
-        if self.domain.distance == "squared":
-            return Centred.subtract(block, euclidean.centre(block))
-        order = find_order(block)
-        return Centred.subtract(block, order.middle(block)).keeping(order)
-
-
 class CentredKernels(Kernels):
     """Numbers or vectors, relative to their task's centre if the block is `Centred`."""
 
@@ -180,3 +139,41 @@ class RealKernels(CentredKernels):
         if self.domain.distance == "squared":
             return euclidean.peer_distances(block, weights)
         return absolute.peer_distances(block, weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealEncoding(Encoding):
+    """Finite numbers with finite squares; a code is the number, corrected for worker offsets if enabled."""
+
+    kernels_type: ClassVar[type[Kernels]] = RealKernels
+    domain: Real
+
+    def encode(self, labels: Column) -> Floats:
+        numbers = self._read(labels)
+        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
+            largest = int(np.argmax(np.abs(numbers)))
+            raise LabelError(
+                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"
+                " labels, for example from mm to km."
+            )
+        return numbers
+
+    def _read(self, labels: Column) -> Floats:
+        if self.domain.form is None:
+            return labels.numbers
+        form = NumberForm.of(self.domain.form)
+        codes, numbers = labels.parsed(form.parse, form.parse_texts)
+        return np.array(numbers, np.float64)[codes]
+
+    def decode(self, codes: Array) -> Values:
+        return Values(arrow_of(codes))
+
+    def describe(self) -> dict[str, Any]:
+        chosen = {name: value for name in ("bias", "form") if (value := getattr(self.domain, name))}
+        return {**super().describe(), **chosen}
+
+    def prepare(self, block: Block) -> Block:
+        if self.domain.distance == "squared":
+            return Centred.subtract(block, euclidean.centre(block))
+        order = find_order(block)
+        return Centred.subtract(block, order.middle(block)).keeping(order)

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 import struct
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -124,8 +125,8 @@ class Objects(Marks, Pairwise):
       answers to a list of objects.
     - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
     - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
-    - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
-      ``_edges`` uses it to find all similar pairs.
+    - ``_find_near`` lists all pairs that may be similar, such as those whose extents on one axis overlap
+      (`allalike.distances.matching.sweep`).
     - ``_find_middles`` computes the position of each group of objects.
     - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
       ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
@@ -161,8 +162,8 @@ class Objects(Marks, Pairwise):
         """Compute the similarity of objects row by row."""
 
     @abstractmethod
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        """Return the start and end of each object on one axis."""
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all candidate pairs of similar objects within tasks, such as those whose extents overlap."""
 
     @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
@@ -182,14 +183,9 @@ class Objects(Marks, Pairwise):
         return self.overlap
 
     @property
-    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        """The distance between two answers, given the matches and their numbers of objects."""
-        return matching.DISTANCES[str(self.distance)]
-
-    @property
     def _fused(self) -> bool:
         """Whether the estimate consists of the objects that exceed the quorum."""
-        return self.rule == "fusion"
+        return self.rule in ("fusion", "positions")
 
     @property
     def recurring(self) -> bool:
@@ -264,10 +260,6 @@ class Objects(Marks, Pairwise):
         edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
         return edges.keep(self._is_edge(edges.similarity))
 
-    def _find_near(self, members: Members) -> tuple[Array, Array]:
-        """Return all candidate pairs of similar objects within tasks."""
-        return matching.sweep(*self._reach(members.geometry), members.task)
-
     def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether pairs are similar enough for grouping or matching."""
         return np.asarray((similarity > 0) & (similarity >= min(self._cut, self.overlap)))
@@ -295,7 +287,8 @@ class Objects(Marks, Pairwise):
             other = edges.right * most + local[edges.left]
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
-        return np.clip(self._formula(matched, size[left], size[right]), 0.0, 1.0)
+        formula = matching.DISTANCES.get(str(self.distance), matching.DISTANCES["f1"])
+        return np.clip(formula(matched, size[left], size[right]), 0.0, 1.0)
 
     def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether objects of the same class count as the same object, given their similarity."""
@@ -382,15 +375,19 @@ class ObjectEncoding(PairwiseEncoding, Things):
             members.answer, group.astype(np.intp), members.geometry, members.kind, task, classes, hash_objects(classes)
         )
 
+    def _show(self, found: Mapping[str, Array]) -> list[list[dict[str, Any]]]:
+        """Return the objects of each estimate, with their `NUMBERS` except for gold labels and unknown numbers."""
+        labels: list[list[dict[str, Any]]] = self.decode(found["label"]).tolist()
+        known = found.get("known", np.zeros(len(labels), np.bool_))
+        for label, numbers, given in zip(labels, found[OBJECTS], known, strict=True) if OBJECTS in found else ():
+            if not given:
+                for thing, own in zip(label, numbers, strict=True):
+                    thing.update(zip(NUMBERS, own, strict=True))
+        return labels
+
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        labels = self.decode(found["label"]).tolist()
-        shown = [
-            [{**thing, **dict(zip(NUMBERS, numbers, strict=True))} for thing, numbers in zip(label, more, strict=True)]
-            if more
-            else label
-            for label, more in zip(labels, self._list_numbers(found), strict=True)
-        ]
-        count = {"count": np.array(list(map(len, labels)), np.int64)} if self.domain._counted else {}
+        shown = self._show(found)
+        count = {"count": np.array(list(map(len, shown)), np.int64)} if self.domain._counted else {}
         return {"label": Values(shown, text=self.domain._text), **count}
 
     @property
@@ -404,20 +401,17 @@ class ObjectEncoding(PairwiseEncoding, Things):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain._width
         gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
-        rows = [
-            (place, thing, numbers)
-            for place, (label, more) in enumerate(zip(found["label"], self._list_numbers(found), strict=True))
-            if not gone[place]
-            for thing, numbers in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
-        ]
+        shown = [[] if left_out else label for label, left_out in zip(self._show(found), gone, strict=True)]
+        things = list(chain.from_iterable(shown))
         kind = np.int64 if domain._number is int else np.float64
-        columns: dict[str, Values | Array] = {"task": tasks.take(np.array([row[0] for row in rows], np.int64))}
-        for place, name in enumerate(domain._columns(width)):
-            columns[name] = np.array([row[1][place] for row in rows], kind)
+        task = np.repeat(np.arange(len(shown)), list(map(len, shown)))
+        columns: dict[str, Values | Array] = {"task": tasks.take(task)}
+        for name in domain._columns(width):
+            columns[name] = np.array([thing[name] for thing in things], kind)
         if classes and classes != (None,):
-            columns[domain._class_key] = Values([row[1][-1] for row in rows])
-        for place, name in enumerate(NUMBERS):
-            numbers = np.array([row[2][place] for row in rows], np.float64)
+            columns[domain._class_key] = Values([thing[domain._class_key] for thing in things])
+        for name in NUMBERS:
+            numbers = np.array([thing.get(name, np.nan) for thing in things], np.float64)
             counts = name == "n_workers" and not np.isnan(numbers).any()
             columns[name] = numbers.astype(np.int64) if counts else numbers
         return columns
@@ -428,13 +422,6 @@ class ObjectEncoding(PairwiseEncoding, Things):
         sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
-
-    def _list_numbers(self, found: Mapping[str, Array]) -> list[Any]:
-        """Return the `NUMBERS` of each estimate's objects, or None for gold labels and unknown numbers."""
-        if OBJECTS not in found:
-            return [None] * len(found["label"])
-        known = found.get("known", np.zeros(len(found["label"]), np.bool_))
-        return [None if given else more for more, given in zip(found[OBJECTS], known, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)

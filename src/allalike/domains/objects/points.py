@@ -199,10 +199,6 @@ class Points(Objects):
         apart = np.linalg.norm(np.clip(left - right, -radius, radius) / radius, axis=1)
         return np.asarray(np.maximum(1 - apart, 0.0))
 
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        half = (self.radius or 0.0) / 2
-        return geometry[:, 0] - half, geometry[:, 0] + half
-
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         if self.names is None:
             return find_near(members.geometry, members.task, self.radius or 0.0)

@@ -13,7 +13,7 @@ Spans work for named entities, in characters or tokens. They fail if workers dis
 clause or only its noun: under ``exact``, a span with other boundaries counts as missing. ``overlap`` is less strict.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -153,14 +153,6 @@ class Spans(Objects):
     def _cut(self) -> float:
         return 0.0
 
-    @property
-    def _fused(self) -> bool:
-        return self.rule in ("fusion", "positions")
-
-    @property
-    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        return matching.DISTANCES["f1"]
-
     def _read_answer(self, value: Any) -> list[Any]:
         given = self._listed(value)
         return list(read_tags(given)) if are_tags(given) else given
@@ -183,8 +175,8 @@ class Spans(Objects):
         either = (left[:, 1] - left[:, 0]) + (right[:, 1] - right[:, 0]) - both
         return np.asarray(both / either)
 
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        return geometry[:, 0], geometry[:, 1]
+    def _find_near(self, members: Members) -> tuple[Places, Places]:
+        return matching.sweep(members.geometry[:, 0], members.geometry[:, 1], members.task)
 
     def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
         if self.distance != "exact":

@@ -27,7 +27,6 @@ from allalike.domains.rankings.ballots import (
     Ranked,
     check_time,
     hash_orders,
-    report_search,
     voting_rule,
 )
 from allalike.domains.rankings.parts import cut_tasks
@@ -74,7 +73,7 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
         check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
         start = votes.by_score(votes.before.sum(axis=2)).order
         for task in range(votes.n_tasks):
-            order[task], drawn[task] = _improve(against[task], start[task], rule)
+            order[task], drawn[task] = _improve(against[task], start[task])
         return Ranked(order, drawn)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
@@ -115,7 +114,7 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
     return Ranked(order, drawn)
 
 
-def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
+def _improve(against: Floats, order: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], bool]:
     """Make the best move of one item until no move helps; return the order, and whether an equally good move exists.
 
     The cost decreases by later[i, k] if the item at position i moves from before to after the item at position k.
@@ -123,7 +122,7 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
     i]: gain[i, j + 1] for a move down to j, and gain[i, j] for a move up to j.
     """
     n_items = len(order)
-    place, moves = np.arange(n_items), 0
+    place = np.arange(n_items)
     later = (against.T - against)[np.ix_(order, order)]
     while True:
         gain = np.pad(np.cumsum(later, axis=1), ((0, 0), (1, 0)))
@@ -136,8 +135,6 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
         target = stop if stop < start else stop - 1
         moved = np.insert(np.delete(place, start), target, start)
         order, later = order[moved], later[np.ix_(moved, moved)]
-        moves += 1
-        report_search(rule, n_items, moves, 0)
 
 
 @dataclass(frozen=True)

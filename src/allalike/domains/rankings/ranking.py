@@ -152,12 +152,56 @@ class Ranking(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankingKernels(Kernels):
+    """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return _measure(left, right, self.domain.distance)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        return np.asarray(DISTANCES[self.domain.distance].of_guesses(unpack(left).n_items.astype(np.float64)))
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        own, measure = weights.take(block.worker), DISTANCES[self.domain.distance]
+        distance, weight = np.empty(len(own)), np.empty(len(own))
+        for part in block[Parts].parts:
+            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], measure)
+        return distance, weight
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
+        sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
+        for part in parts:
+            for left, right, *numbers in part.compare_pairs(block, asked, DISTANCES[self.domain.distance]):
+                for total, values in zip(sums.values(), numbers, strict=True):
+                    total.add_entries(left - asked.start, right, values)
+        fractions = any(isinstance(part, Comparisons) for part in parts)
+        return {name: _round(total.result()) if fractions else total.result() for name, total in sums.items()}
+
+    def distance_to(self, block: Block, truth: Array) -> Floats:
+        return _measure_to(block, truth, self.domain.distance)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        decision = super().decide(block, weights, faults, ties)
+        weight, total = block.answer_weights(weights)
+        distance = _measure_to(block, decision.label, "kendall")
+        met = ~np.isnan(distance)
+        if not met.all():
+            weight, distance = weight * met, np.nan_to_num(distance)
+            total = block.per_task(weight)
+        sums, unknown = block.per_task(weight * distance), np.full(len(total), np.nan)
+        share = 1 - np.divide(sums, total, out=unknown, where=total > 0)
+        return replace(decision, confidence=np.clip(share, 0.0, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankingEncoding(Encoding, Things):
     """The sorted items; codes are described in `allalike.domains.rankings.codes`.
 
     The last ``n_unanswered`` items occur only in gold labels. ``longest`` is the maximum number of items in a ranking.
     """
 
+    kernels_type: ClassVar[type[Kernels]] = RankingKernels
     domain: Ranking
     items: list[Any]
     item_hash: npt.NDArray[np.uint64]
@@ -169,10 +213,6 @@ class RankingEncoding(Encoding, Things):
         """Number the items in sorted order."""
         ordered = sort_items(set(items))
         return cls(domain=domain, items=ordered, item_hash=hash_objects(ordered), longest=longest)
-
-    @property
-    def kernels(self) -> RankingKernels:
-        return RankingKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
@@ -313,49 +353,6 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
     rankings = mix(np.add.reduceat(mix(item_hash[found.item] ^ place), begins))
     label = found.label[begins]
     return mix(np.add.reduceat(rankings, np.flatnonzero(np.append(True, np.diff(label) > 0))))
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankingKernels(Kernels):
-    """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return _measure(left, right, self.domain.distance)
-
-    def guess_distances(self, left: Array, right: Array) -> Floats:
-        return np.asarray(DISTANCES[self.domain.distance].of_guesses(unpack(left).n_items.astype(np.float64)))
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        own, measure = weights.take(block.worker), DISTANCES[self.domain.distance]
-        distance, weight = np.empty(len(own)), np.empty(len(own))
-        for part in block[Parts].parts:
-            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], measure)
-        return distance, weight
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
-        sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
-        for part in parts:
-            for left, right, *numbers in part.compare_pairs(block, asked, DISTANCES[self.domain.distance]):
-                for total, values in zip(sums.values(), numbers, strict=True):
-                    total.add_entries(left - asked.start, right, values)
-        fractions = any(isinstance(part, Comparisons) for part in parts)
-        return {name: _round(total.result()) if fractions else total.result() for name, total in sums.items()}
-
-    def distance_to(self, block: Block, truth: Array) -> Floats:
-        return _measure_to(block, truth, self.domain.distance)
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        decision = super().decide(block, weights, faults, ties)
-        weight, total = block.answer_weights(weights)
-        distance = _measure_to(block, decision.label, "kendall")
-        met = ~np.isnan(distance)
-        if not met.all():
-            weight, distance = weight * met, np.nan_to_num(distance)
-            total = block.per_task(weight)
-        sums, unknown = block.per_task(weight * distance), np.full(len(total), np.nan)
-        share = 1 - np.divide(sums, total, out=unknown, where=total > 0)
-        return replace(decision, confidence=np.clip(share, 0.0, 1.0))
 
 
 def _measure(left: Codes, right: Codes, distance: str) -> Floats:

@@ -235,9 +235,10 @@ class RecordKernels(Kernels):
         found = self.decide(block, weights, np.zeros(block.n_workers), Ties())
         sums: dict[str, Floats] = {}
         for number, kernels, field, part in self._each(block):
-            truth = codes_of(found.label, number)[field.tasks]
-            answer = codes_of(block.label, number)[field.rows]
-            apart = self._bounded(kernels.distance_between(answer, part.to_answers(truth)), number, kernels)
+            known = part.to_answers(filled_in(found.label)[field.tasks, number])  # a chosen record may lack the field
+            truth = part.to_answers(codes_of(found.label, number)[field.tasks])[known]
+            answer, apart = codes_of(block.label, number)[field.rows][known], unknown(len(known))
+            apart[known] = self._bounded(kernels.distance_between(answer, truth), number, kernels)
             sums |= {f"{name} {number}": each for name, each in known_sums(part, apart).items()}
         return sums
 
