@@ -245,3 +245,6 @@ def test_conll_has_a_column_or_a_file_for_each_annotator(tmp_path: Path) -> None
     other = write(tmp_path / "eve.conll", "Ada NN B-PER\nran VB O\n\nBob NN B-PER\n")
     with pytest.raises(InputError, match="token 2 of sentence 1 .*'ran'"):
         opened(ada, other)
+    moved_break = write(tmp_path / "sam.conll", "Ada NN B-PER\n\nruns VB O\nBob NN B-PER\n")
+    with pytest.raises(InputError, match="token 1 of sentence 2 .*'runs'"):
+        opened(ada, moved_break)

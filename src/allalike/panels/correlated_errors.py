@@ -59,7 +59,6 @@ from allalike.panels.verdicts import (
     find_distances,
 )
 
-CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 _SIGNIFICANT = 0.01
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # shared errors of a reported pair, and their ratio to the expected number
 _MIN_CORRELATION = 0.1
@@ -84,8 +83,8 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
     ``n_wrong`` is the number of wrong labels of a task.
     """
     if isinstance(verdicts, ClassVerdicts):
-        n_tasks, table = int(_is_judged(verdicts).sum()), compare_classes(verdicts, n_wrong)
-        table = table.sort_values(["p_value", "left", "right"])
+        n_tasks = int(verdicts.is_judged.sum())
+        table = compare_classes(verdicts, n_wrong).sort_values(["p_value", "left", "right"])
     else:
         n_tasks = verdicts.block.n_tasks
         table = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
@@ -119,14 +118,9 @@ def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
 # Classes: shared wrong labels.
 
 
-def _is_judged(verdicts: ClassVerdicts) -> Marks:
-    """Return the tasks whose label counts as the truth."""
-    return np.asarray(verdicts.known | (verdicts.confidence >= CONFIDENT))
-
-
 def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
     """Count the wrong labels that both judges of a pair gave, with the expected number; a row per pair."""
-    some = verdicts.only(_is_judged(verdicts))
+    some = verdicts.only(verdicts.is_judged)
     pairs = [*combinations(range(some.n_judges), 2)] if some.n_judges >= 3 else []
     tables = _count_strata(some, n_wrong, pairs)
     sums = []  # numerator and denominator of the Mantel-Haenszel odds

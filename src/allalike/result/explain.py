@@ -273,29 +273,21 @@ def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplana
     """Explain the label of a task."""
     whole, encoding = table.joined(), run.encoding
     piece = whole.take(np.array([_find_id("task", task, whole.tasks)]))
-    values = piece.found
-    block = pick_tasks(run, piece.tasks.hashes())
+    values, block = piece.found, pick_tasks(run, piece.tasks.hashes())
     block = block.pick(np.arange(1), np.arange(int(block.sizes[0])))
     columns, share = _share_out(run, fit, block)
     label, is_gold = values["label"], bool(values.get("known", np.zeros(1))[0])
-    number, first = _number_labels(block.label, encoding)
-    names, rates = encoding.decode(block.label[first]), {"share": sum_by(number, share, len(first))}
-    if fit.probabilities is not None:
-        every = fit.probabilities(encoding.prepare(block), *fit.arguments)["probability"]
-        rates["probability"] = every[0, block.label[first]]
-    measure, score = list(rates.items())[-1]
-    is_label = _measure(block.label[first], label, run.kernels) == 0
-    order = np.argsort(-score, kind="stable")
-    others = [place for place in order if not is_label[place]]
-    rival = others[0] if others and not encoding.numeric else None
+    codes, scores = _rank_labels(run, fit, block, share)
+    measure, score = list(scores.items())[-1]
+    is_label, names = _measure(codes, label, run.kernels) == 0, encoding.decode(codes)
+    others = [] if encoding.numeric else np.flatnonzero(~is_label).tolist()
+    margin = float(score[is_label].sum() - score[others[:1]].sum())
     most = 0 if is_gold else _MAX_TRIED if encoding.n_classes is not None or encoding.numeric else _MAX_COSTLY_TRIED
     by_share = np.argsort(-share, kind="stable")
     distance = _measure(block.label, label, run.kernels)
-    runner_up = block.label[first[others[0]]] if others and run.domain.recurring else None
-    columns |= {"distance": distance, **_try_changes(run, fit, block, by_share[:most], runner_up)}
-    counts = {"answers": np.bincount(number, minlength=len(order)), **rates}
+    rival = codes[others[0]] if others and run.domain.recurring else None
+    columns |= {"distance": distance, **_try_changes(run, fit, block, by_share[:most], rival)}
     ends = {"low": [np.nan], "high": [np.nan], **values, **encoding.truth_columns(values)}
-    following = float(score[others[0]]) if others else 0.0
     return TaskExplanation(
         task=piece.tasks[0],
         truth=encoding.decode(label).tolist()[0],
@@ -310,13 +302,13 @@ def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplana
         is_gold=is_gold,
         abstained=bool(values.get("abstained", np.zeros(1))[0]),
         measure="weight" if measure == "share" else measure,
-        runner_up=None if rival is None else names.tolist()[rival],
-        runner_up_score=np.nan if rival is None else following,
-        margin=float(score[is_label].sum()) - following if is_label.any() and not encoding.numeric else np.nan,
+        runner_up=names.tolist()[others[0]] if others else None,
+        runner_up_score=float(score[others[0]]) if others else np.nan,
+        margin=margin if is_label.any() and not encoding.numeric else np.nan,
         spread=_compute_spread(share, distance, squared=run.domain.distance == "squared"),
         n_tried=min(most, len(share)),
         answers=frame_of(columns).iloc[by_share].reset_index(drop=True),
-        labels=frame_of({"label": names.take(order), **{name: column[order] for name, column in counts.items()}}),
+        labels=frame_of({"label": names, **scores}),
     )
 
 
@@ -345,6 +337,17 @@ def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats
     if groups is not None:
         columns |= {"effective_answers": effective, "copy_group": trust_columns(fit)["copy_group"].take(block.worker)}
     return {**columns, "share": share}, share
+
+
+def _rank_labels(run: Run, fit: Fit, block: Block, share: Floats) -> tuple[Array, dict[str, Array]]:
+    """Return the distinct labels, best first, with their numbers of answers, shares and, if known, probabilities."""
+    number, first = _number_labels(block.label, run.encoding)
+    scores: dict[str, Array] = {"answers": np.bincount(number), "share": sum_by(number, share, len(first))}
+    if fit.probabilities is not None:
+        every = fit.probabilities(run.encoding.prepare(block), *fit.arguments)["probability"]
+        scores["probability"] = every[0, block.label[first]]
+    order = np.argsort(-list(scores.values())[-1], kind="stable")
+    return block.label[first[order]], {name: column[order] for name, column in scores.items()}
 
 
 def _number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
@@ -426,7 +429,8 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     block = pick_tasks(run, np.empty(0, np.uint64), share=_MAX_ANSWERS / n_answers if large else 2.0)
     rest = None if method is None or large else _drop_worker(run, block, worker)
     rows = np.flatnonzero(block.worker == worker)
-    own, whole = block.label[rows], _find_rows(found, block.task_hash[block.task[rows]])
+    places = _find_tasks(found, block.task_hash[block.task[rows]])
+    own, whole = block.label[rows[np.argsort(places)]], found.take(np.sort(places))
     distance = run.kernels.distance_between(own, whole.found["label"])
     strength = rate_disagreement(distance, whole.found["confidence"])
     order = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
@@ -452,11 +456,11 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     )
 
 
-def _find_rows(whole: Piece, hashes: Array) -> Piece:
-    """Return the rows of the tasks with these hashes."""
-    own = whole.tasks.hashes()
+def _find_tasks(table: Piece, hashes: Array) -> Array:
+    """Return the positions of the tasks with these hashes."""
+    own = table.tasks.hashes()
     order = np.argsort(own)
-    return whole.take(order[np.searchsorted(own, hashes, sorter=order)])
+    return np.asarray(order[np.searchsorted(own, hashes, sorter=order)])
 
 
 def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
@@ -509,7 +513,7 @@ def _compare_without(rest: MemoryRun, run: Run, found: Piece, method: Method) ->
     """Compare the labels with those without a worker."""
     learns = rest.n_gold > 0 and without_gold(method) != method
     label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
-    before = _find_rows(found, np.asarray(rest.shards[0].task_hash)).found["label"]
+    before = found.found["label"][_find_tasks(found, np.asarray(rest.shards[0].task_hash))]
     scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
     changed = int(np.count_nonzero(run.kernels.differs(before, label, scatter)))
     shift = float(np.nansum(run.kernels.distance_between(before, label))) / len(label)

@@ -77,7 +77,6 @@ def save_result(
     A further table of labels replaces the table of the result. With the digest of an ``unchanged`` result, no other
     result is replaced. A panel passes the ``material`` of its report.
     """
-    run, encoding = result.run, result.run.encoding
     output = result_output(folder, inputs=result.inputs, overwrite=overwrite, unchanged=unchanged)
     place = partial(place_table, file_format=check_choice(how.format, FORMATS, "format"))
     if how.safe_csv and how.format != "csv":
@@ -85,63 +84,54 @@ def save_result(
     posteriors = result._need_posteriors() if how.probabilities else None
     writers = find_writers(how.to).values()
     for writer in writers:
-        writer.check(run.domain.name, result.inputs)
-    flagged = result._flagged
-    written = {place(name): columns for name, columns in _list_tables(result, tables or {}).items()}
-    written[f"{DETAILS}/workers.{how.format}"] = flagged
-    if "judges" not in (tables or {}):
-        written = {place("workers"): shorten_workers(put_flagged_first(flagged)), **written}
-    large = _list_large(result, posteriors)
-    if place("truth") in written:
-        del large["truth"]
+        writer.check(result.run.domain.name, result.inputs)
+    written, large = _list_tables(result, tables or {}, place), _list_large(result, posteriors, tables or {})
     names = sorted([*map(place, large), *written], key=lambda name: "/" in name)
-    names = [*names, *([REPORT] if how.report else []), SUMMARY]
+    names += [*([REPORT] if how.report else []), SUMMARY]
     with output.staged([*names, *written_names(writers)]) as stage:
         (stage / DETAILS).mkdir()
         for name, columns in written.items():
             write_tables(stage / name, [_finish(table_of, how.safe_csv, columns)])
         for name, (table, rows) in large.items():
-            rows = partial(rows, encoding=encoding, folder=stage)
-            table.write(stage / place(name), partial(_finish, rows, how.safe_csv))
+            whole = partial(rows, encoding=result.run.encoding, folder=stage)
+            table.write(stage / place(name), partial(_finish, whole, how.safe_csv))
         for writer in writers:
             (stage / writer.name).mkdir()
-            writer.write(_list_findings(result, flagged, safe_csv=how.safe_csv), stage / writer.name)
+            writer.write(_list_findings(result, safe_csv=how.safe_csv), stage / writer.name)
         if how.report:
             _write_report(result._material() if material is None else material(), stage / REPORT)
         further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
         kept = _write_state(result, stage / STATE, None if material else how) if answers else "as requested"
-        described = {
-            "schema": name_schema("discover"),
-            **result.summary,
-            "state": {"not_kept": kept} if kept else {"format": FORMAT},
-            **(notes or {}),
-            **({"safe_csv": True} if how.safe_csv else {}),
-            **({"inputs": list(result.sources)} if result.sources else {}),
-            "files": [*list_files(stage), SUMMARY],
-        }
-        text = json.dumps(described, indent=2, ensure_ascii=False, default=str)  # ids may be dates
-        (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
+        state = {"not_kept": kept} if kept else {"format": FORMAT}
+        _write_summary(result, stage, {"state": state, **(notes or {}), **({"safe_csv": True} if how.safe_csv else {})})
     return [output.folder / name for name in (*names, *further)]
 
 
-def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Values | Array]]:
-    """Return further tables by name, without empty ones."""
+def _list_tables(
+    result: Result[Any], more: Tables, place: Callable[[str], str]
+) -> dict[str, Mapping[str, Values | Array]]:
+    """Return the tables that fit in memory by path, without empty ones."""
     tables: dict[str, Mapping[str, Values | Array]] = {
         "groups": group_columns(result.run, result.weighing),
         "next_tasks": next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), result.weighing),
         **result._rated,
         **more,
     }
+    if "judges" not in more:
+        tables = {"workers": shorten_workers(put_flagged_first(result._flagged)), **tables}
     always = ("truth", "judges")
-    return {name: columns for name, columns in tables.items() if name in always or len(next(iter(columns.values())))}
+    kept = {name: table for name, table in tables.items() if name in always or len(next(iter(table.values())))}
+    return {**{place(name): table for name, table in kept.items()}, place("all workers"): result._flagged}
 
 
-def _list_large(result: Result[Any], posteriors: TaskTable | None) -> dict[str, tuple[TaskTable, _Rows]]:
+def _list_large(result: Result[Any], posteriors: TaskTable | None, more: Tables) -> dict[str, tuple[TaskTable, _Rows]]:
     """Return the tables that are written piece by piece, and the function that makes their rows."""
     large: dict[str, tuple[TaskTable, _Rows]] = {"truth": (result.found, partial(truth_table, fit=result.weighing))}
     if result.run.encoding.things is not None:
         large["objects"] = (result.found, object_table)
-    return large if posteriors is None else {**large, "probabilities": (posteriors, probability_table)}
+    if posteriors is not None:
+        large["probabilities"] = (posteriors, probability_table)
+    return {name: table for name, table in large.items() if name not in more}
 
 
 def _write_state(result: Result[Any], folder: Path, how: SavedAs | None) -> str:
@@ -156,10 +146,22 @@ def _write_state(result: Result[Any], folder: Path, how: SavedAs | None) -> str:
     return ""
 
 
-def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
+def _write_summary(result: Result[Any], stage: Path, more: Mapping[str, Any]) -> None:
+    described = {
+        "schema": name_schema("discover"),
+        **result.summary,
+        **more,
+        **({"inputs": list(result.sources)} if result.sources else {}),
+        "files": [*list_files(stage), SUMMARY],
+    }
+    text = json.dumps(described, indent=2, ensure_ascii=False, default=str)  # ids may be dates
+    (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _list_findings(result: Result[Any], *, safe_csv: bool) -> Findings:
     """Return the findings for writers of other tools' formats."""
     run = result.run
-    listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
+    listed = zip(*(result._flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
     read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
     files = Files() if result.call is None else result.call.read
     return Findings(
@@ -199,7 +201,7 @@ def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tupl
 REPORT = "report.html"
 DETAILS = "details"
 _MAIN = ("truth", "workers", "judges")  # tables in the folder itself
-_FURTHER = ("groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
+_FURTHER = ("all workers", "groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
 _OF_PANELS = ("pairs", "sizes", "coverage", "orders", "samples", "verdicts", "rates", "ask", "drift", "annotators")
 _PARTS = (
     f"{STATE}/*.parquet",
@@ -215,13 +217,13 @@ _COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 def place_table(name: str, file_format: str) -> str:
     """Return the path of a table in the folder of a result; all tables except the main ones are in ``details``."""
-    return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name}.{file_format}"
+    return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name.removeprefix('all ')}.{file_format}"
 
 
 def result_names(file_format: str) -> list[str]:
     """List the possible files of a result or a panel, except mask files and files for other tools."""
     names = [place_table(name, file_format) for name in (*_MAIN, *_FURTHER, *_OF_PANELS)]
-    return [*names, f"{DETAILS}/workers.{file_format}", SUMMARY]
+    return [*names, SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:

@@ -2,10 +2,9 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** for sparse data: only three workers, fewer than two answers per task, or most answers by workers
-   who give one label only. This is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
-   probabilities. It has only one skill and one distribution of guesses per worker, so it needs few answers and cannot
-   swap classes.
+1. **Knows or guesses** (`knowledge`) for sparse data: only three workers, fewer than two answers per task, or most
+   answers by workers who give one label only. It has only one skill and one distribution of guesses per worker, so it
+   needs few answers and cannot swap classes.
 2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).
 3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
    (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and the majority vote otherwise.
@@ -31,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.confusion_matrices import (
@@ -48,11 +46,11 @@ from allalike.methods.auto.confusion_matrices import (
 )
 from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
 from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
+from allalike.methods.auto.knowledge import find_class_probabilities, fit_knowledge, take_sample
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
-from allalike.methods.auto.uncertainty import estimate_class_errors, find_class_probabilities, take_sample
+from allalike.methods.auto.uncertainty import estimate_class_errors
 from allalike.methods.fit import Fit
-from allalike.methods.mace import MACE, Strategies
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import take_most_probable, vote_shares
 
@@ -74,8 +72,7 @@ _ONE_LABEL_CHANCE = 1e-3  # probability that a worker with the crowd's frequenci
 _SIGNIFICANT = 0.01
 _TIE = 1e-6  # of a vote: breaks ties only
 _WORKER_ANSWERS = 50  # per worker, to choose a model
-_FINAL_ROUNDS = 3
-_KNOWS_ROUNDS, _KNOWS_TOLERANCE = 50, 1e-5
+_GUESS_PRIOR = 10.0  # prior answers of a worker's guesses, times k
 _HALVED_ANSWERS, _MANY_ANSWERS = 30_000, 20_000  # in the split-half test; many need fewer splits
 _TABLES = 20  # tables of answer probabilities in memory at a time
 WHY = {
@@ -184,13 +181,12 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         why = "there are fewer than four workers"
     elif answers[constant].sum() > _MAX_ONE_LABEL * total:
         why = "most answers come from workers who give one label only"
+    if why:
+        return _know_or_guess(crowd, take_sample(run, most=sample_answers), {"why": why})
     sample = take_sample(run, _WORKER_ANSWERS, sample_answers)
     sampled = sample.n_tasks < run.n_tasks
-    if why:
-        sample = take_sample(run, most=sample_answers)
-        return _know_or_guess(crowd, sample, {"why": why}, sampled=sampled)
     if 8 * _TABLES * len(answers) * crowd.k**2 * LEVELS > run.free_memory:
-        return _know_or_guess(crowd, sample, {"lack": "memory"}, sampled=sampled)
+        return _know_or_guess(crowd, sample, {"lack": "memory"})
     some = prepare(sample)
     agreement, starts = find_starts(some)
     notes: dict[str, Any] = {"f_ratio": agreement.ratio, "prior_answers": agreement.strength}
@@ -204,7 +200,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     notes["split_half"] = test_halves(halved, partial(_solve_half, like=solutions[0]), splits)
     if notes["split_half"] < -CLEARLY:
         if test_halves(halved, _know_half, splits) > 0:
-            return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
+            return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes})
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
@@ -212,37 +208,9 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
 
 
-def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], *, sampled: bool) -> ChosenModel:
-    knows = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
-    if sampled:
-        knows = fit_knowledge(crowd, knows, _FINAL_ROUNDS)
-    guesses, k = knows[:, 1:], crowd.k
-    matrix = np.repeat(guesses[:, :, None], k, axis=2) + knows[:, 0, None, None] * np.eye(k)
-    confusion = matrix / matrix.sum(axis=1, keepdims=True)
-    return ChosenModel(KNOWS, (_odds(knows),), confusion, {"chosen": KNOWS, **notes})
-
-
-def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = _KNOWS_ROUNDS) -> Floats:
-    """Return a row per worker: the probability of knowing, then the probability of guessing each label."""
-    model = Strategies(crowd.k, MACE(starts=1))
-    counts, answered = crowd.counts[:, None], crowd.answers > 0
-    state = model.start(np.empty(len(counts)), 0)[:, 0] if start is None else start
-    for _ in range(rounds):
-        right = crowd.run.sum(partial(_count_right, k=crowd.k), _odds(state))["right"]
-        before, state = state, model.m_step(state[:, None], right[:, None], counts)[:, 0]
-        if np.linalg.norm((state - before)[answered]) < _KNOWS_TOLERANCE * np.linalg.norm(before[answered]):
-            break
-    return state
-
-
-def _odds(knows: Floats) -> Floats:
-    return Strategies(knows.shape[1] - 1, MACE(starts=1)).odds(knows[:, None])[:, 0]
-
-
-def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
-    """Sum the probabilities that answers are right, per worker and label."""
-    right = find_class_probabilities(block, odds, k=k).ravel().take(block.task * k + block.label)
-    return {"right": sum_by(block.worker * k + block.label, right, block.n_workers * k).reshape(-1, k)}
+def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any]) -> ChosenModel:
+    known = fit_knowledge(crowd.run, sample, crowd.counts, prior=_GUESS_PRIOR * crowd.k)
+    return ChosenModel(KNOWS, (known.evidence,), known.confusion, {"chosen": KNOWS, **notes})
 
 
 def _solve_half(run: MemoryRun, *, like: Solution) -> Floats:
@@ -253,8 +221,9 @@ def _solve_half(run: MemoryRun, *, like: Solution) -> Floats:
 
 
 def _know_half(run: MemoryRun) -> Floats:
-    odds = _odds(fit_knowledge(ClassCrowd.of(run)))
-    return find_class_probabilities(run.blocks[0], odds, k=odds.shape[1])
+    crowd = ClassCrowd.of(run)
+    evidence = fit_knowledge(run, run, crowd.counts, prior=_GUESS_PRIOR * crowd.k).evidence
+    return find_class_probabilities(run.blocks[0], evidence, k=crowd.k)
 
 
 # Labels ---------------------------------------------------------------------------------------------------------------

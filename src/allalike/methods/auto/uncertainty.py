@@ -1,12 +1,7 @@
 """Uncertainty: error rates and ranks of workers, with 95 % confidence intervals if gold labels support them.
 
-**Classes.** Error rates come from a knows-or-guesses model, whichever model decides the labels: worker w knows the
-label of a task with probability s_w, and otherwise guesses label l with probability g_wl (Hovy and others: Learning
-whom to trust with MACE. 2013). With equal class shares,
-
-    P[c] ~ product over the answers with l = c of (1 + s_w / ((1 - s_w) g_wc)),
-
-and x = 1 - P[l] is the probability that an answer l is wrong. Copies must be collapsed first.
+**Classes.** Error rates come from a knows-or-guesses model (`knowledge`), whichever model decides the labels. With the
+class probabilities P of this model, x = 1 - P[l] is the probability that an answer l is wrong.
 
 *Without gold labels*, the order of workers is more certain than their error rates, because shared errors are hidden but
 mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
@@ -35,16 +30,16 @@ Without gold labels, estimates do not include errors that most workers share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.engines.sample import join_blocks, sample_tasks
+from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right
 from allalike.methods.fit import Uncertainty
-from allalike.methods.steps.ballots import count_labels, softmax
+from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,15 +52,8 @@ FEW = 5  # shared tasks below which a worker is not ranked
 MIN_GOLD = 20  # gold labels needed for intervals
 TAIL = 0.025
 NORMAL_QUANTILE = 1.959963984540054
-WORTH_SAMPLING = 300_000  # answers above which parts of the crowd represent it
-_WORKER_ANSWERS, _LEAST_SAMPLE, _SAMPLE_ANSWERS = 200, 60_000, 400_000  # in a sample: per worker, and limits
-_MUCH_LARGER = 1.5
 _MAX_CLASSES = 20  # with more classes, error rates come from the sample
-_FEW_WORKERS = 0.05  # share of the workers who may have fewer answers in a sample
 _GROUPS, _FEWER_GROUPS, _GROUP_ANSWERS = 20, 10, 1000  # of tasks in the jackknife; fewer in large crowds
-_FEW_ANSWERS = 20_000  # up to which fits are exact
-_ROUNDS, _TOLERANCE = 60, 1e-5
-_FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
 _TYPICAL_ANSWERS = 4.0  # prior answers for the variance of an answer
 _TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and its strength in tasks with both right and wrong answers
 _COMMON_SD = 0.2  # prior standard deviation of the common error; from past crowds
@@ -110,136 +98,10 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 # Classes.
 
 
-class Knowledge(NamedTuple):
-    """Probability that each slot is right, and the evidence of each cell: the log odds that its label is right."""
-
-    right: Floats
-    evidence: Floats
-
-
-@dataclass(frozen=True)
-class AnswerTable:
-    """Answers of a sample as arrays, sorted by task and label.
-
-    A ``slot`` is a distinct pair of task and label, a ``cell`` a distinct pair of worker and label.
-    """
-
-    task: Array
-    worker: Array
-    label: Array
-    slot: Array
-    slot_start: Array
-    slot_task: Array
-    task_start: Array
-    cell: Array
-    cell_worker: Array
-    cell_label: Array
-    n_workers: int
-    n_tasks: int
-    k: int
-    gold: Array
-
-    @classmethod
-    def of(cls, sample: MemoryRun) -> AnswerTable:
-        """List the answers of a sample."""
-        block, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
-        gold = np.full(block.n_tasks, np.nan)
-        gold[block.gold_task] = block.gold_label
-        label = block.label.astype(np.intp)
-        return cls.sort(block.task, block.worker, label, n_workers=block.n_workers, k=k, gold=gold)
-
-    @classmethod
-    def sort(cls, task: Array, worker: Array, label: Array, *, n_workers: int, k: int, gold: Array) -> AnswerTable:
-        """Sort answers; ``gold`` is the gold label of each task or NaN."""
-        key = task * k + label
-        order = np.argsort(key, kind="stable")
-        task, worker, label, key = (each[order] for each in (task, worker, label, key))
-        new_slot = np.append(True, np.diff(key) != 0)
-        slot_start = np.flatnonzero(new_slot)
-        slot_task = task[slot_start]
-        cells, cell = np.unique(worker * k + label, return_inverse=True)
-        return cls(
-            task=task,
-            worker=worker,
-            label=label,
-            slot=np.cumsum(new_slot) - 1,
-            slot_start=slot_start,
-            slot_task=slot_task,
-            task_start=np.flatnonzero(np.append(True, np.diff(slot_task) != 0)),
-            cell=cell,
-            cell_worker=cells // k,
-            cell_label=cells % k,
-            n_workers=n_workers,
-            n_tasks=len(gold),
-            k=k,
-            gold=gold,
-        )
-
-    def per_worker(self, values: Array) -> Floats:
-        """Sum values of answers per worker."""
-        return sum_by(self.worker, values, self.n_workers)
-
-    def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Knowledge:
-        """Fit a knows-or-guesses model by EM, with task weights and from probabilities of slots, if given."""
-        rounds = _ROUNDS if start is None else _FEW_ROUNDS
-        tolerance = _TOLERANCE if start is None and len(self.task) <= _FEW_ANSWERS else _ROUGHLY
-        n_cells, n_tasks = len(self.cell_worker), self.n_tasks
-        slot_weight: Floats = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
-        counts = np.bincount(self.cell, slot_weight[self.slot], n_cells)
-        answers = np.bincount(self.cell_worker, counts, self.n_workers)
-        given = np.diff(np.append(self.slot_start, len(self.slot)))
-        unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
-        shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
-        right = shares if start is None else start
-        hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
-        beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
-        skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
-        guesses = counts - hits
-        for _ in range(rounds):
-            all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
-            guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
-            own = skill[self.cell_worker]
-            evidence: Floats = np.log1p(own / ((1 - own) * guess))
-            score = sum_by(self.slot, evidence.take(self.cell), len(right))
-            top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
-            odds: Floats = np.exp(score - top[self.slot_task])
-            total = sum_by(self.slot_task, odds, n_tasks) + unseen * np.exp(-top)
-            before, right = right, odds / total[self.slot_task]
-            hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
-            known: Floats = hits * own / (own + (1 - own) * guess)
-            guesses = counts - known
-            knows = np.bincount(self.cell_worker, known, self.n_workers)
-            skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
-            if np.abs(right - before).max() < tolerance:
-                break
-        return Knowledge(right, evidence)
-
-    def odds(self, evidence: Floats) -> Floats:
-        """Return the evidence of each worker's labels as a matrix; 0 for labels that a worker does not give."""
-        odds = np.zeros((self.n_workers, self.k))
-        odds[self.cell_worker, self.cell_label] = evidence
-        return odds
-
-    def first_tasks(self, most: int) -> AnswerTable:
-        """Return the first tasks, up to this number of answers."""
-        if len(self.task) <= most:
-            return self
-        last = int(self.task[most])
-        rows = self.task < last
-        parts = self.task[rows], self.worker[rows], self.label[rows]
-        return AnswerTable.sort(*parts, n_workers=self.n_workers, k=self.k, gold=self.gold[:last])
-
-
-def find_class_probabilities(block: Block, evidence: Floats, *, k: int) -> Floats:
-    """Return the probability of each class per task under knows-or-guesses."""
-    score = evidence.ravel().take(block.worker * k + block.label)
-    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
-
-
-def sum_class_errors(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:
+def _sum_class_errors(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:
     """Sum, per worker, the probabilities that answers are wrong, as `sum_errors` does, and count the labels."""
-    right = find_class_probabilities(block, evidence, k=k).ravel().take(block.task * k + block.label)
-    return {**sum_errors(block.task, block.worker, 1 - right, block.n_workers), **count_labels(block, k=k)}
+    wrong = 1 - find_right(block, evidence, k=k)
+    return {**sum_errors(block.task, block.worker, wrong, block.n_workers), **count_labels(block, k=k)}
 
 
 def sum_errors(task: Array, worker: Array, wrong: Floats, n_workers: int) -> dict[str, Floats]:
@@ -370,18 +232,6 @@ def _estimate_departures(own: Floats, noise: Floats) -> float:
     return float((share * _DEPARTURES**2).sum() / share.sum())
 
 
-def take_sample(run: Run, per_worker: float = _WORKER_ANSWERS, most: float = _SAMPLE_ANSWERS) -> MemoryRun:
-    """Return all tasks of a small crowd, and otherwise a sample with enough answers of nearly every worker.
-
-    95 % of the workers keep ``per_worker`` of their answers, unless the sample would be much larger than ``most``.
-    """
-    answers = run.answer_counts[run.answer_counts > 0]
-    needed = float(answers.sum())
-    if needed > WORTH_SAMPLING:
-        needed = max(_LEAST_SAMPLE, per_worker * needed / float(np.quantile(answers, _FEW_WORKERS)))
-    return sample_tasks(run, int(most if needed > _MUCH_LARGER * most else needed))
-
-
 def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
     """Estimate the error rates of the workers of a collapsed run of classes, with a model fitted to a sample."""
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
@@ -392,9 +242,10 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not shared.any():
         return nothing
     table = AnswerTable.of(sample)
-    right, evidence = table.fit()
+    fit = table.fit()
+    right = fit.right
     if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
-        sums = run.sum(partial(sum_class_errors, k=table.k), table.odds(evidence))
+        sums = run.sum(partial(_sum_class_errors, k=table.k), table.know(fit).evidence)
         labels = (sums["counts"] > 0).sum(axis=1)
     else:
         sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)

@@ -83,14 +83,12 @@ def guard(path: Any, file_format: str, read: Callable[[], Any], encoding: str = 
 
 
 def each_batch(
-    path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+    path: Path | str, file_format: str, batches: Iterator[dict[str, Any]], *, encoding: str = "", **checks: Any
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each batch of records, which is read with `guard` and checked."""
-    before = 0
-    while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
-        columns = {name: batch.column(name) for name in names}
-        check_columns(columns, str(path), before=before, sound=sound)
-        before += batch.num_rows
+    """Yield the columns of each batch, which is read with `guard` and checked with `check_columns`."""
+    while (columns := guard(path, file_format, lambda: next(batches, None), encoding)) is not None:
+        check_columns(columns, str(path), **checks)
+        checks["before"] = checks.get("before", 0) + len(next(iter(columns.values()), ()))
         yield columns
 
 

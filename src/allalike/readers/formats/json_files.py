@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -37,7 +37,6 @@ _LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # limits of the sear
 _ABSENT = object()
 _BLOCK_BYTES = 1 << 20
 _MOST_FIELDS = 32  # decoded into columns; records with more fields stay dictionaries
-_PLAIN = {str, int, float, bool}
 
 
 def open_json(path: Path, files: Files | None = None) -> Source:
@@ -79,20 +78,23 @@ def _are_columns(document: Any) -> bool:
 
 def _open_lines(path: Path, encoding: str) -> Source:
     """Open a file with one record per line; it is read completely, because any record may add a column."""
-    kinds: dict[str, set[type]] = {}
+    names: dict[str, None] = {}
     parts: list[Any] = []
     for block, line in _read_blocks(path, encoding):
-        part = _decode(block, kinds)
-        if part is None:  # a field is new or changes its type
-            _learn(_parse_lines(block, path, line), kinds)
-            part = _decode(block, kinds)
+        part = _decode(block, names)
+        if part is None:  # a field is new
+            names.update(dict.fromkeys(chain.from_iterable(_parse_lines(block, path, line))))
+            part = _decode(block, names)
         if part is None:
             return of_records(_parse_all(path, encoding), str(path), written=True)
         parts.append(part)
-    if not kinds:
+    if not names:
         raise InputError(f"{path} is empty.")
-    columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
-    table = of_columns({name: columns[name] for name in kinds}, str(path), written=True)
+    try:
+        columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
+    except pa.ArrowException:  # a field has several types
+        return of_records(_parse_all(path, encoding), str(path), written=True)
+    table = of_columns({name: columns[name] for name in names}, str(path), written=True)
     return replace(table, records=cache(partial(_parse_all, path, encoding)))
 
 
@@ -109,29 +111,23 @@ def _read_blocks(path: Path, encoding: str) -> Iterator[tuple[bytes, int]]:
             number += block.count(b"\n")
 
 
-def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
-    """Decode lines into an Arrow table if all fields have these plain types; otherwise return None."""
+def _decode(block: bytes, names: Collection[str]) -> Any:
+    """Decode lines into an Arrow table; return None if a field is new, is nested, or has several types."""
     import msgspec
 
-    if not 0 < len(kinds) <= _MOST_FIELDS or any(len(kind) > 1 or not kind <= _PLAIN for kind in kinds.values()):
+    if not 0 < len(names) <= _MOST_FIELDS:
         return None
-    fields = {f"field{number}": name for number, name in enumerate(kinds)}
-    typed = [(field, next(iter(kinds[name]), str) | None, None) for field, name in fields.items()]
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    typed = [(field, str | int | float | bool | None, None) for field in fields]
     try:
         record = msgspec.defstruct("Record", typed, rename=fields, forbid_unknown_fields=True, gc=False)
         records = msgspec.json.Decoder(record).decode_lines(block)
-        return pa.table({name: list(map(attrgetter(field), records)) for field, name in fields.items()})
-    except (ValueError, OverflowError, RecursionError, UnicodeError):
+        columns = {name: list(map(attrgetter(field), records)) for field, name in fields.items()}
+        table = pa.table(columns)
+    except (ValueError, OverflowError, RecursionError, pa.ArrowException):
         return None
-
-
-def _learn(records: Sequence[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
-    """Add the names and types of the fields of records; a field with both integers and floats is a float."""
-    for name in dict.fromkeys(chain.from_iterable(records)):
-        kinds.setdefault(name, set())
-    for name in kinds if len(kinds) <= _MOST_FIELDS else ():
-        found = kinds[name] | {type(record.get(name)) for record in records} - {type(None)}
-        kinds[name] = {float} if found == {int, float} else found
+    floats = [name for name in names if pa.types.is_floating(table[name].type)]
+    return None if any(bool in map(type, columns[name]) for name in floats) else table  # False would become 0.0
 
 
 def _parse_all(path: Path, encoding: str) -> list[dict[str, Any]]:

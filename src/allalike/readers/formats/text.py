@@ -25,7 +25,7 @@ from allalike._core.words import count
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
-from allalike.readers.formats.failures import TOO_LONG, check_columns, guard
+from allalike.readers.formats.failures import TOO_LONG, each_batch, guard
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.source import Source, take_rows
 
@@ -296,15 +296,16 @@ class _Text:
 
     def stream(self, asked: Sequence[str], size: int = 0, *, whole: bool = False) -> Iterator[dict[str, Any]]:
         """Yield columns in batches of rows; Python parses the rest from the first block with a ragged row."""
-        before, where = 0, str(self.path)
+        before = 0
         for read in (partial(self._read_evenly, size=size, whole=whole), self._fill_rows):
             batches = read(asked, before)
             try:
-                while (columns := guard(self.path, _FORMAT, partial(next, batches, None), self.encoding)) is not None:
+                for columns in each_batch(
+                    self.path, _FORMAT, batches, encoding=self.encoding, before=before, text=True
+                ):
                     if self.padded:
                         columns = {name: pc.utf8_trim_whitespace(column) for name, column in columns.items()}
-                    check_columns(columns, where, before=before, text=True)
-                    _check_quotes(columns, self.names, self.delimiter, where, before=before)
+                    _check_quotes(columns, self.names, self.delimiter, str(self.path), before=before)
                     before += len(next(iter(columns.values()), ()))
                     yield columns
             except _RaggedError:

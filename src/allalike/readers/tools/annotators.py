@@ -66,7 +66,7 @@ def _read_item(item: Any) -> tuple[str, Any]:
         return "spans", [get_number(start), get_number(end), str(label)]
     if not isinstance(item, dict):
         return "choices", item
-    if not _SHAPES.keys().isdisjoint(item):
+    if not {*_SHAPES, *_END}.isdisjoint(item):
         return _read_mark(item, item.get("label"))
     return ("texts", get_text(item, "text")) if "text" in item else ("choices", item["label"])
 
@@ -200,7 +200,7 @@ def _read_marks(record: Record) -> tuple[Any, str]:
     if record.get("accept") is not None and (record.get("options") is not None or view == "choice"):
         return tuple(get_list(record, "accept")), "choices"
     if manual or (not view and any("token_start" in str(span) for span in spans)):
-        return [_read_item(span)[1] for span in spans], "spans"
+        return [_read_mark(span, get(span, "label"))[1] for span in spans], "spans"
     if view == "text_input" or (not view and record.get("user_input") is not None):
         return record.get("user_input"), "texts"
     return None, ""
