@@ -3,6 +3,8 @@
 `allalike.simulation` samples answers from these and other error models.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,5 +1,7 @@
 """Theory of disparities: relation to faults, separation of good and bad workers, and required sample sizes."""
 
+from __future__ import annotations
+
 from math import floor, inf, pi, sqrt
 from typing import Any, TypeVar
 

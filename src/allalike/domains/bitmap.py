@@ -11,6 +11,8 @@ Masks work for outlines of one object per image. They fail for thin structures s
 pixel counts as much as a wrong object. For several objects per image, use one task per object (``values``) or boxes.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -9,6 +9,8 @@ fails if the distance does not reflect errors, that is, if correct answers are f
 together. The function is called for every pair of answers to a task: 100 answers need about 5,000 calls.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -10,6 +10,8 @@ intervals or their exact boundaries matter (use `allalike.Spans`), and for event
 (use `allalike.Points` on one axis).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

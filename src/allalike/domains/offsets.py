@@ -19,6 +19,8 @@ A bias shared by all workers is not identifiable: if everyone is two points too 
 average 0. If workers form components without common tasks, each component has its own average.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self

@@ -1,5 +1,7 @@
 """Aggregation rules of all label types, by name."""
 
+from __future__ import annotations
+
 from allalike.domains import DOMAINS
 from allalike.rules import Rule
 

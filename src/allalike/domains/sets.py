@@ -10,6 +10,8 @@ each element is then named by few workers, and the estimate is small. Elements t
 cat and cats, count as different.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce

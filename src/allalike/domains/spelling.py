@@ -1,5 +1,7 @@
 """Normalisation of written labels: differences in spelling that do not matter."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

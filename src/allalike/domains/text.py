@@ -12,6 +12,8 @@ These distances work if good texts resemble each other: transcripts under `edit`
 `allalike.Custom` with a semantic distance, or `allalike.Vector` with embeddings.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

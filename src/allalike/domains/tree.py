@@ -12,6 +12,8 @@ This label type works for species, diagnoses and other classes that can be more 
 distant branches are easily confused: their distance is as large as for any other error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -8,6 +8,8 @@ parameters truncated. The printed numbers of ``real`` are matched best if standa
 ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import ClassVar

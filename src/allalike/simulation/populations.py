@@ -3,6 +3,8 @@
 The parameter depends on the model: a standard deviation, an error probability, or Mallows' phi.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real

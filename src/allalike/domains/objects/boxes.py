@@ -17,6 +17,8 @@ because boxes of two objects are merged. They also fail for tiny objects whose b
 `allalike.Points`).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,5 +1,7 @@
 """Keys that identify boxes, points and spans among labels."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -13,6 +13,8 @@ Points work for cells, animals in aerial images, landmarks and moments. They fai
 than the radius, because their points are merged, and if the radius is smaller than the typical error of a click.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

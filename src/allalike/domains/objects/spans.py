@@ -13,6 +13,8 @@ Spans work for named entities, in characters or tokens. They fail if workers dis
 clause or only its noun: under ``exact``, a span with other boundaries counts as missing. ``overlap`` is less strict.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

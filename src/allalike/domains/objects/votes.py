@@ -6,6 +6,8 @@ they have no such object. A method for classes weights workers by these votes an
 results form the estimated label. A task without objects counts as one unanimous vote.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

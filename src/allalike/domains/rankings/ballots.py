@@ -8,6 +8,8 @@ weight that does not order the two. The margin P(a, b) - P(b, a) therefore depen
 and is 0 if there are none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps

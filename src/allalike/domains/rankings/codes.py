@@ -5,6 +5,8 @@ numbers. Marks precede items: ``TIED`` an item tied with its predecessor, ``REST
 position, and ``NEXT`` a further ranking by the same worker.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise

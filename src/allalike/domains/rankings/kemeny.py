@@ -12,6 +12,8 @@ otherwise item by item from the bottom. For more than 16 items, a local search s
 makes the best move of a single item. The summary then reports ``exact: false``, because the result may be suboptimal.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations

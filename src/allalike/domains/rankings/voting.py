@@ -5,6 +5,8 @@ its textbook version with w_i voters for each answer. Items with equal scores, u
 STV eliminates items and ranked pairs locks majorities; both break ties when they occur, by random priorities.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -7,6 +7,8 @@ Fields are written as names with label types:
 The label types of fields without one are detected.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

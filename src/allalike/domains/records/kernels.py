@@ -12,6 +12,8 @@ Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `Re
 mean of |x - y| over all pairs of answers to the same task.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
