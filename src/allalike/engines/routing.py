@@ -126,10 +126,10 @@ class Router:
         before, number = digest.n_read, len(batch["label"])
         digest.n_read += number
         digest.types = {role: column.form for role, column in batch.items()}
-        columns, kept, dropped = self._plan.cleaning.clean(batch, before=before)
+        columns, kept, dropped = self._plan.cleaning.clean(batch)
         digest.dropped += replace(dropped, example=None)
         if dropped.example is not None:
-            digest.first.setdefault(_UNPARSED, dropped.example)
+            digest.first.setdefault(_UNPARSED, (before + dropped.example[0], dropped.example[1]))
         if dropped.missing:
             blank = self._plan.cleaning.map_labels(batch["label"]).missing()
             self._count("label", blank, before + np.arange(number), batch["label"])
