@@ -41,10 +41,10 @@ NAMES = ("worker", "task", "label")
 
 def shards_of(routed: Routed, duplicates: str | None = "first") -> list[Answers]:
     """Make answers of each partition."""
-    partitions = pickle.loads(pickle.dumps(routed.partitions))  # as other processes get it
+    partitions: Any = pickle.loads(pickle.dumps(routed.partitions))  # as other processes get it
     encoding, _ = routed.encode(None)
-    numbers = range(len(partitions.parts))
-    return [Answers.of_shard(*partitions.columns(n), encoding, duplicates=duplicates) for n in numbers]
+    columns = map(partitions.columns, range(len(partitions.parts)))
+    return [Answers.of_shard(w, t, label, encoding, duplicates=duplicates) for w, t, label in columns]
 
 
 def listed(answers: Answers) -> list[Row]:
@@ -166,7 +166,7 @@ HOW = st.fixed_dictionaries(
         "domain": st.sampled_from(["categorical", "real"]),
     },
 )
-LOOSE = settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+LOOSE = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.mark.usefixtures("batches_of_few")

@@ -121,11 +121,8 @@ class Partitions:
         batches = self.parts[number].read()
         codes = np.concatenate([numpy_of(batch["worker"]) for batch in batches])
         worker = Column.of_codes("worker", self.facts.worker_rank[codes], self.facts.workers)
-        ids = self.facts.restore("task", pa.chunked_array([batch["task"] for batch in batches]))
-        if isinstance(ids, list):
-            task = Column("task", ids)
-        else:
-            task = Column.of_codes("task", *factorize(ids, text="task" in self.facts.text, many=True))
+        ids = self.facts.restore("task", [batch["task"] for batch in batches])
+        task = Column("task", ids) if isinstance(ids, list) else Column.of_codes("task", *factorize(ids, many=True))
         return worker, task, self._label(batches)
 
     def label(self, number: int) -> Column:
@@ -141,7 +138,7 @@ class Partitions:
             for batch in batches
         ]
         rows = np.concatenate([numpy_of(batch["row"]) for batch in batches])
-        return self.facts.make_label(self.facts.restore("label", pa.chunked_array(chunks)), rows)
+        return self.facts.make_label(self.facts.restore("label", chunks), rows)
 
     def learn(self, number: int, *, domain: Domain) -> Encoding:
         """Return the encoding of the labels of a partition."""

@@ -110,11 +110,11 @@ class Router:
         if not self.digest.n_kept:
             self.digest.text = {role: column.text and column.kind == "text" for role, column in columns.items()}
         self.digest.n_kept += len(rows)
-        partitions = self._find_partitions(columns["task"])
+        partitions, tasks = self._route_tasks(columns["task"])
         workers = self._workers.number(columns["worker"])
         sent = {
             "worker": workers if self._plan.coded else _as_sent(columns["worker"]),
-            "task": _as_sent(columns["task"]),
+            "task": tasks,
             **self._inspect_labels(columns["label"], rows),
             "row": arrow_of(rows),
         }
@@ -150,20 +150,22 @@ class Router:
             self.digest.counts[what] += int(found.sum())
             self.digest.first.setdefault(what, (int(rows[place]), None if column is None else column.value(place)))
 
-    def _find_partitions(self, task: Column) -> npt.NDArray[np.uint16]:
-        """Return the partition of each task."""
+    def _route_tasks(self, task: Column) -> tuple[npt.NDArray[np.uint16], Any]:
+        """Return the partition of each task, and the ids that are sent: texts as numbers while all are integers."""
+        ids = _as_sent(task)
         if task.form is None:
             hashes = mix(self._tasks.number(task).astype(np.uint64))
+        elif is_string(ids.type) or pa.types.is_integer(ids.type):
+            hashes = Values(ids).hashes()
         else:
-            ids = as_array(task.data)
-            if self.digest.text["task"] and self.digest.whole_numbers["task"]:
-                self.digest.whole_numbers["task"] = whole_numbers(ids) is not None
-            if is_string(ids.type) or pa.types.is_integer(ids.type):
-                hashes = Values(ids).hashes()
-            else:
-                codes, values = distinct(pa.chunked_array([ids]))
-                hashes = values.hashes()[codes]
-        return ((hashes >> _HALF_BITS) * np.uint64(self._plan.n_partitions) >> _HALF_BITS).astype(np.uint16)
+            codes, values = distinct(pa.chunked_array([ids]))
+            hashes = values.hashes()[codes]
+        if self.digest.text["task"] and self.digest.whole_numbers["task"]:
+            numbers = whole_numbers(ids)
+            self.digest.whole_numbers["task"] = numbers is not None
+            ids = ids if numbers is None else arrow_of(numbers)
+        partitions = (hashes >> _HALF_BITS) * np.uint64(self._plan.n_partitions) >> _HALF_BITS
+        return partitions.astype(np.uint16), ids
 
     def _inspect_labels(self, label: Column, rows: RowNumbers) -> dict[str, Any]:
         """Record the distinct labels if there are few, or else whether all are numbers; return what is sent."""
@@ -269,9 +271,9 @@ def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
 class Facts:
     """Facts about all rows; ``before`` is the number of rows before each input.
 
-    ``text`` contains the roles whose strings are all integers, ``label_text`` is whether labels are texts of a file,
-    and ``objects`` are the roles whose values are Python objects. ``worker_rank`` is the index of each worker among
-    ``workers``, in the order in which they came.
+    ``text`` contains the roles whose strings are all integers, ``task_text`` is whether tasks are other strings of a
+    text file, ``label_text`` whether labels are strings of one, and ``objects`` are the roles whose values are Python
+    objects. ``worker_rank`` is the index of each worker among ``workers``, in the order in which they came.
     """
 
     n_read: int
@@ -282,6 +284,7 @@ class Facts:
     workers: Values
     worker_rank: Codes
     text: frozenset[str]
+    task_text: bool
     label_text: bool
     objects: frozenset[str]
     labels: Values | None
@@ -311,11 +314,14 @@ class Facts:
         """Return the label column of some rows, with their numbers."""
         return Column("label", data, text="label" in self.text).numbered(rows)
 
-    def restore(self, role: str, column: Any) -> Any:
-        """Return a column as it was read: Arrow's values or Python objects."""
-        if role not in self.objects:
-            return column
-        return [pickle.loads(value) for value in column.to_pylist()]  # nosec B301 # written or sent by this run
+    def restore(self, role: str, chunks: list[Any]) -> Any:
+        """Return the chunks of a column as it was read: Arrow's values or Python objects."""
+        if role in self.objects:
+            values = [value for chunk in chunks for value in chunk.to_pylist()]
+            return [pickle.loads(value) for value in values]  # nosec B301 # written or sent by this run
+        if role == "task" and self.task_text:
+            chunks = [chunk.cast(pa.large_string()) for chunk in chunks]  # numbers, before there was another text
+        return pa.chunked_array(chunks)
 
 
 def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
@@ -336,7 +342,6 @@ def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
     labels, rows = _join_labels(used, before, max_numbered_labels)
     flags = {
         "worker": is_text["worker"] and not is_string(ids.data.type),
-        "task": is_text["task"] and all(digest.whole_numbers["task"] for digest in used),
         "label": is_text["label"] and all(digest.whole_numbers["label"] for digest in used),
     }
     first: dict[str, tuple[int, Any]] = {}
@@ -353,6 +358,7 @@ def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
         workers=ids,
         worker_rank=rank,
         text=frozenset(role for role, flag in flags.items() if flag),
+        task_text=is_text["task"] and not all(digest.whole_numbers["task"] for digest in used),
         label_text=is_text["label"],
         objects=frozenset(role for role in ROLES if used and used[0].types[role] is None),
         labels=labels,

@@ -144,8 +144,7 @@ def _read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None
     tables.sort(key=lambda each: int(each[0][0]))
     columns: dict[str, Any] = {"row": np.concatenate([rows for rows, _ in tables])}
     for role in ("worker", "task", "label"):
-        column = pa.chunked_array([chunk for _, table in tables for chunk in table[role].chunks])
-        columns[role] = facts.restore(role, column)
+        columns[role] = facts.restore(role, [chunk for _, table in tables for chunk in table[role].chunks])
     return columns
 
 
@@ -154,7 +153,7 @@ def _make_columns(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column
     codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
     among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
     worker = Column.of_codes("worker", among[codes], facts.workers)
-    task = Column.of_codes("task", *factorize(columns["task"], text="task" in facts.text, many=True))
+    task = Column.of_codes("task", *factorize(columns["task"], many=True))
     return worker, task, facts.make_label(columns["label"], columns["row"])
 
 
