@@ -27,7 +27,7 @@ from allalike.errors import DataWarning
 from allalike.panels.calibration import ConfidenceModel, calibrate, find_calibration_error
 from allalike.panels.correlated_errors import compare_classes, compare_squares, find_offsets, number_task_parts
 from allalike.panels.drift import SIGNIFICANT, BothPanels, find_changes
-from allalike.panels.rates import Counts, correct_rate, estimate_mean, estimate_rate
+from allalike.panels.rates import Counts, correct_rate, estimate_rate, estimate_share
 from allalike.panels.verdicts import ClassVerdicts
 from crowd_data import load
 from gold_crowds import crowd_folder
@@ -133,13 +133,18 @@ def compare_accuracy(draws: int) -> Iterator[Row]:
         yield row | {"mean_judge": 100 * right.mean(), "best_judge": 100 * right.max()}
 
 
+def _find_error(tasks: pd.DataFrame) -> float:
+    known = tasks.dropna(subset="wrong")
+    return find_calibration_error(known["confidence"].to_numpy(), 1 - known["wrong"].to_numpy())
+
+
 def compare_confidence(draws: int) -> Iterator[Row]:
     """Compare confidences with accuracy; each task is decided without its gold label."""
     for name in CATALOGUED:
         panel = judge(name, told=True)
         own = ConfidenceModel.of(panel.run, panel.result.weighing).decide_tasks(50_000)[1]
         for calibrated, tasks in ((False, own), (True, calibrate(own))):
-            row: Row = {"panel": name, "calibrated": calibrated, "ece": find_calibration_error(tasks)}
+            row: Row = {"panel": name, "calibrated": calibrated, "ece": _find_error(tasks)}
             for level in (0.0, 0.8, 0.9, 0.95):
                 kept = tasks["confidence"] >= level
                 row |= {
@@ -346,7 +351,7 @@ def _cover(truth: Floats, verdict: npt.NDArray[np.intp], number: int, rate: floa
     """Return, per estimator, whether its interval contains the rate, and its width."""
     known = np.where(np.arange(len(truth)) < number, truth, np.nan)
     counts, predicted = Counts.of(verdict, known), verdict.astype(np.float64)
-    powered, _ = estimate_mean(truth[:number], predicted[:number], predicted[number:])
+    powered = estimate_share(truth[:number], predicted[:number], predicted[number:])
     found = {"double": estimate_rate(counts), "ppi": powered, "rogan_gladen": correct_rate(counts)[0]}
     row: Row = {}
     for name, each in found.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.stats
 
-from allalike.panels.calibration import BINS, expected_calibration_error
+from allalike.panels.calibration import find_calibration_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,10 +29,7 @@ def find_calibration(confidence: Floats, right: Bools) -> float:
     """Return the expected calibration error of confidences, ignoring NaN."""
     known = ~np.isnan(confidence)
     sure, hit = confidence[known], right[known]
-    place = np.clip((sure * BINS).astype(int), 0, BINS - 1)
-    sums = np.zeros((BINS, 3))
-    np.add.at(sums, place, np.column_stack([np.ones(len(sure)), sure, hit]))
-    return expected_calibration_error(*sums.T)
+    return find_calibration_error(sure, hit)
 
 
 def share_ties(answers: Answers) -> float:

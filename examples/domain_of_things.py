@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike.distances.matching import Members, sweep
 from allalike.domains.objects.objects import Objects
 from allalike.extending import Array, Floats, Ties
 from allalike.rules.mean import Drawings, average
@@ -52,9 +53,10 @@ class Corners(Objects):
         pairs = zip(left.reshape(-1, 4, 2), right.reshape(-1, 4, 2), strict=True)
         return np.array([1.0 if np.array_equal(one, other) else overlap(one, other) for one, other in pairs])
 
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        """Return the smallest and the largest x."""
-        return geometry[:, ::2].min(axis=1), geometry[:, ::2].max(axis=1)
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all pairs with overlapping ranges of x."""
+        x = members.geometry[:, ::2]
+        return sweep(x.min(axis=1), x.max(axis=1), members.task)
 
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Average corner by corner."""

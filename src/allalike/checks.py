@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import find_order
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, shorten
+from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.words import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import find_misreadings
 from allalike.engines.ranges import number_parts
-from allalike.engines.sample import sample_tasks
+from allalike.engines.sample import pick_tasks, sample_tasks
 from allalike.errors import DataWarning
 from allalike.readers.proposals import find_other_readings
-from allalike.spellings import find_abstentions, find_near_words, find_same_ids, find_spellings
+from allalike.spellings import find_abstentions, find_same_ids, find_spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,6 @@ _MIN_NUMBERS = 3  # distinct numbers that may be a scale: two are yes and no
 _MAX_RATINGS = 11  # such as 0 to 10
 _MANY_ANSWERS = 10  # per task: tasks may then be questions with different sets of labels
 _MANY_WORKERS = 2  # times the number of tasks
-_MAX_TYPOS = 0.05  # share of the answers with the right word; or two answers
 _MIN_SWAPPED = 0.15  # excess agreement within workers over agreement within tasks
 _MIN_SWAPPED_PAIRS = 50
 _MAX_COUNTS = 1 << 22  # of labels, for each worker
@@ -77,7 +75,7 @@ def check_answers(run: Run, gold: Gold | None = None, *, again: bool = False) ->
     for check in (_check_spellings, _check_header, _check_abstentions, _check_domain, _check_crowd):
         issues += check(run)
     if not again:
-        for check in (_check_swapped, _check_ratings, _check_far_answers):
+        for check in (_check_swapped, _check_numbers):
             issues += check(run)
     if gold is not None:
         issues += _check_gold(run, gold)
@@ -225,10 +223,6 @@ def _check_spellings(run: Run) -> Iterator[Issue]:
             f"{spellings.labels:,} labels differ only in spelling: {_list_pairs(spellings.pairs)}. If they mean the"
             f" same, {_propose_join(spellings.option)}."
         )
-    elif typos := _find_typos(run):
-        yield Issue(
-            f"{count(len(typos), 'label')} may be misspelled: {_list_pairs(typos)}. If so, {_propose_join('')}."
-        )
     for role, ids in (("workers", run.workers), ("tasks", run.sample_tasks)):
         pairs = [] if ids is None else find_same_ids(ids.take(np.arange(min(len(ids), _MAX_IDS))).tolist())
         if pairs:
@@ -248,26 +242,6 @@ def _split_labels(run: Run) -> list[list[Any]]:
         known = (left < len(labels)) & (right < len(labels))
         part = number_parts(len(labels), part[left[known]], part[right[known]])[part]
     return [[labels[i] for i in np.flatnonzero(part == number)] for number in np.unique(part)]
-
-
-def _find_typos(run: Run) -> list[tuple[Any, Any]]:
-    """Return pairs of a frequent word and a similar rare word."""
-    labels = list_labels(run) if run.encoding.nominal else []
-    near = find_near_words(labels)
-    if not near:
-        return []
-    totals = run.total(partial(_count_labels, n_labels=run.encoding.n_labels))["labels"].tolist()
-    times = dict(zip(labels, totals, strict=False))
-    typos = []
-    for one, other in near:
-        right, wrong = (one, other) if times[one] >= times[other] else (other, one)
-        if times[wrong] <= max(2, _MAX_TYPOS * times[right]) < times[right]:
-            typos.append((right, wrong))
-    return typos
-
-
-def _count_labels(block: Block, *, n_labels: int) -> dict[str, Array]:
-    return {"labels": np.bincount(block.label, minlength=n_labels)}
 
 
 def _list_pairs(pairs: Sequence[tuple[Any, Any]]) -> str:
@@ -317,18 +291,6 @@ def _check_domain(run: Run) -> Iterator[Issue]:
         )
 
 
-def _check_ratings(run: Run) -> Iterator[Issue]:
-    if not run.encoding.numeric or not run.domain.spelling.numbers or run.worker_task is not None:
-        return
-    blocks = sample_tasks(run, _SAMPLE_ANSWERS, with_gold=False).blocks
-    numbers = np.unique(np.concatenate([block.label for block in blocks]))
-    if _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS and np.all(numbers == np.round(numbers)):
-        yield Issue(
-            f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
-            f" {numbers[-1]:g}. The domain ordinal (domain='ordinal') uses their order."
-        )
-
-
 # Outliers: codes such as -999, and few answers that carry most of the squared distance.
 #
 # A code is a number that occurs at least three times and is farther from all others than these are from each other.
@@ -345,15 +307,32 @@ _MIN_CODES = 3  # occurrences of a code
 _BAD_SHARE = 0.25  # of a worker's answers
 
 
-def _check_far_answers(run: Run) -> Iterator[Issue]:
-    codes = list(_find_codes(run)) if run.encoding.numeric and run.domain.spelling.numbers else []
-    yield from codes
-    squared = run.encoding.numeric and run.domain.distance == "squared" and run.worker_task is None
-    if not squared or codes:
+def _check_numbers(run: Run) -> Iterator[Issue]:
+    """Detect ratings, codes and outliers in a sample of numbers."""
+    if not run.encoding.numeric:
         return
-    blocks = [block for block in sample_tasks(run, _OUTLIER_SAMPLE, with_gold=False).blocks if block.n_tasks]
-    parts = [_find_deviations(block) for block in blocks]
-    worker, label, deviation = map(np.concatenate, zip(*parts, strict=True)) if parts else np.empty((3, 0))
+    share = _OUTLIER_SAMPLE / int(run.answer_counts.sum())
+    block = pick_tasks(run, np.empty(0, np.uint64), share=share if share < 1 else 2.0)
+    if run.domain.spelling.numbers:
+        numbers, times = np.unique(block.label, return_counts=True)
+        whole = run.worker_task is None and np.all(numbers == np.round(numbers))
+        if whole and _MIN_NUMBERS <= len(numbers) <= _MAX_RATINGS:
+            yield Issue(
+                f"Are these ratings? There are {len(numbers)} different labels, whole numbers from {numbers[0]:g} to"
+                f" {numbers[-1]:g}. The domain ordinal (domain='ordinal') uses their order."
+            )
+        codes = list(_find_codes(numbers, times))
+        yield from codes
+        if codes:
+            return
+    if run.domain.distance == "squared" and run.worker_task is None:
+        yield from _check_outliers(run, block)
+
+
+def _check_outliers(run: Run, block: Block) -> Iterator[Issue]:
+    enough = block.to_answers(block.sizes >= _MIN_ANSWERS)
+    deviation = np.abs(block.label - block.to_answers(find_order(block).middle(block)))[enough]
+    worker, label = block.worker[enough], block.label[enough]
     if len(deviation) < _MIN_OUTLIER_ANSWERS or not deviation.any():
         return
     square = np.square(deviation / deviation.max())
@@ -373,9 +352,7 @@ def _check_far_answers(run: Run) -> Iterator[Issue]:
         )
 
 
-def _find_codes(run: Run) -> Iterator[Issue]:
-    blocks = sample_tasks(run, _OUTLIER_SAMPLE, with_gold=False).blocks
-    numbers, times = np.unique(np.concatenate([block.label for block in blocks]), return_counts=True)
+def _find_codes(numbers: Array, times: Array) -> Iterator[Issue]:
     first, last = 0, len(numbers) - 1
     codes: list[int] = []
     low, high = np.nan, np.nan
@@ -393,13 +370,6 @@ def _find_codes(run: Run) -> Iterator[Issue]:
             f"{code} occurs {times[place]:,} times, and all other answers are between {low:g} and {high:g}. If it"
             f" means 'no answer', exclude it with abstain_label='{code}'."
         )
-
-
-def _find_deviations(block: Block) -> tuple[Array, Array, Array]:
-    """Return the worker, label and deviation from the task's median, for tasks with enough answers."""
-    enough = block.to_answers(block.sizes >= _MIN_ANSWERS)
-    deviation = np.abs(block.label - block.to_answers(find_order(block).middle(block)))
-    return block.worker[enough], block.label[enough], deviation[enough]
 
 
 # Gold labels that no answer can match.

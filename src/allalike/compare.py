@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Unpack
@@ -32,15 +30,16 @@ from allalike.result.messages import note
 from allalike.result.saving import write_table
 from allalike.result.summaries import describe_answers, find_truths, find_versions
 from allalike.result.summary import Summary
-from allalike.result.tables import describe_counts, paragraphs
+from allalike.result.tables import describe_counts, result_html
 from allalike.sources import inputs_of, open_source
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain, Encoding, Kernels
+    from allalike.domains import Domain, Kernels
 
 _SIGNIFICANT = 0.05
 _N_METHODS = 10  # at a prompt
@@ -87,7 +86,8 @@ def compare(
     2                UA  14.71    0.00   0.00     tie
     """
     check_read_options(compare, how)
-    draws, listed = find_ties(seed, ties), _listed(methods)
+    draws, listed = find_ties(seed, ties), _split(methods) if isinstance(methods, str) else methods
+    listed = [listed] if isinstance(listed, Method) else listed and list(listed)
     named = None if listed is None else [choose(each, METHODS, "method", Method) for each in listed]
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
@@ -95,27 +95,15 @@ def compare(
     warn_of(first, stacklevel=2, source=source)
     run = load_run(where, held, known, draws, guessed=engine is None)
     run = make_ready(note_aliases(run, listed or ()))
-    has_gold = run.n_gold > 0
-    chosen = _serving(run.encoding, has_gold=has_gold) if named is None else named
-    _check(chosen, run.encoding, has_gold=has_gold)
+    chosen = _name_methods(named, run)
     truths = known or (source.gold if isinstance(source, Answers) else None)
-    misfit = find_misfit(run, truths) if truths is not None and has_gold else None
+    misfit = find_misfit(run, truths) if truths is not None and run.n_gold else None
     issues = [*check_answers(run, truths), *([misfit.describe()] if misfit else [])]
     warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
-    outcomes = _solve_all(_titled([UA(), *chosen]), run)
-    summary = {
-        **describe_answers(run),
-        "domain": run.encoding.describe(),
-        "engine": where.name,
-        "seed": seed,
-        "ties": ties,
-        "not_served": []
-        if named is not None
-        else [name for name in METHODS if not serves(METHODS[name](), run.encoding)],
-        **run.notes,
-    }
+    outcomes = _solve(chosen, run)
+    summary = _describe_run(run, where, seed=seed, ties=ties, complete=named is None)
     found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
-    if has_gold:
+    if run.n_gold:
         summary["gold"] = {**run.notes.get("gold", {}), "compared": len(found.distances[UA.name])}
         summary["best"] = next(row["method"] for row in found.rows if row["verdict"] == "best")
     summary["ranked_by"] = found.ranked_by
@@ -125,12 +113,10 @@ def compare(
     return found
 
 
-def _listed(methods: str | Method | Iterable[str | Method] | None) -> list[str | Method] | None:
-    if methods is None:
-        return None
-    if isinstance(methods, str):
-        return list(_split(methods))
-    return list(methods) if isinstance(methods, Iterable) else [methods]
+def _describe_run(run: Run, where: Engine, *, seed: int, ties: str, complete: bool) -> dict[str, Any]:
+    unfit = [name for name in METHODS if not serves(METHODS[name](), run.encoding)] if complete else []
+    settings = {"domain": run.encoding.describe(), "engine": where.name, "seed": seed, "ties": ties}
+    return {**describe_answers(run), **settings, "not_served": unfit, **run.notes}
 
 
 def _split(text: str) -> list[str]:
@@ -149,37 +135,27 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _serving(labels: Encoding, *, has_gold: bool) -> list[Method]:
-    made = [method() for method in METHODS.values()]
-    return [method for method in made if serves(method, labels) and (has_gold or not isinstance(method, OA))]
-
-
-def _check(methods: Iterable[Method], labels: Encoding, *, has_gold: bool) -> None:
-    for method in methods:
-        check_served(method, labels)
-        if isinstance(method, OA) and method.faults is None and not has_gold:
+def _name_methods(methods: Iterable[Method] | None, run: Run) -> dict[str, Method]:
+    """Return UA and these methods, or all suitable ones, by name and options in the order of METHODS."""
+    titled: dict[str, Method] = {UA.name: UA()}
+    for method in [each() for each in METHODS.values()] if methods is None else methods:
+        blind = isinstance(method, OA) and method.faults is None and not run.n_gold
+        if methods is None and (blind or not serves(method, run.encoding)):
+            continue
+        check_served(method, run.encoding)
+        if blind:
             raise GoldError("OA needs gold labels. Pass them with gold=, or omit OA.")
-
-
-def _titled(methods: Iterable[Method]) -> dict[str, Method]:
-    """Return methods by name and options, in the order of METHODS."""
-    titled: dict[str, Method] = {}
-    for method in methods:
-        title = _title(method)
+        values = {field: getattr(method, field.name) for field in fields(method) if field.repr}
+        options = [f"{field.name}={value!r}" for field, value in values.items() if value != field.default]
+        title = f"{method.name}({', '.join(options)})" if options else method.name
         if titled.setdefault(title, method) != method:
             raise OptionError(f"Two different methods are called {title}. Compare them separately.")
     places = {name: place for place, name in enumerate(METHODS)}
     return dict(sorted(titled.items(), key=lambda pair: places.get(pair[1].name, len(places))))
 
 
-def _title(method: Method) -> str:
-    """Format a method with the options that differ from their defaults."""
-    shown = [field for field in dataclasses.fields(method) if field.repr]
-    options = [f"{f.name}={getattr(method, f.name)!r}" for f in shown if getattr(method, f.name) != f.default]
-    return f"{method.name}({', '.join(options)})" if options else method.name
-
-
-def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
+def _solve(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
+    """Fit the methods without gold labels, and estimate the labels; all except UA may fail."""
     # Import before the first method, so that it does not seem slow.
     import scipy.sparse
     import scipy.special
@@ -189,22 +165,17 @@ def _solve_all(methods: Mapping[str, Method], run: Run) -> dict[str, Outcome]:
     width, outcomes = max(map(len, methods)), {}
     for place, (name, method) in enumerate(methods.items()):
         report(f"comparing methods: {name:{width}}", place, len(methods))
-        with progress_callback(lambda *_: None):  # rounds of one method are not progress of the comparison
-            outcomes[name] = _solve(method, run)
+        begin, solved = time.perf_counter(), dict[str, Any]()
+        try:
+            with progress_callback(lambda *_: None):  # rounds of one method are not progress of the comparison
+                solved["weighing"] = weigh(without_gold(method), run)
+                solved["found"] = find_truths(run, solved["weighing"]).joined().found
+        except (AllalikeError, MemoryError) as error:
+            if isinstance(method, UA):  # the baseline
+                raise
+            solved = {"failure": str(error) or "There is not enough memory."}
+        outcomes[name] = Outcome(method=method, seconds=time.perf_counter() - begin, **solved)
     return outcomes
-
-
-def _solve(method: Method, run: Run) -> Outcome:
-    begin = time.perf_counter()
-    try:
-        weighing = weigh(without_gold(method), run)
-        truths = find_truths(run, weighing).joined().found
-    except (AllalikeError, MemoryError) as error:
-        if isinstance(method, UA):  # the baseline
-            raise
-        failure = str(error) or "There is not enough memory."
-        return Outcome(method=method, seconds=time.perf_counter() - begin, failure=failure)
-    return Outcome(method=method, seconds=time.perf_counter() - begin, weighing=weighing, found=truths)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,11 +188,6 @@ class Outcome:
     found: Mapping[str, Array] | None = None
     failure: str = ""
 
-    @property
-    def is_oracle(self) -> bool:
-        """Whether the method is an oracle, which uses the gold labels."""
-        return isinstance(self.method, OA)
-
     def describe(self) -> dict[str, Any]:
         """Return the run time, rounds, convergence and note."""
         fit = self.weighing
@@ -233,18 +199,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Comparison(Framed[Frame]):
-    """Labels that several methods estimate from the same answers.
-
-    Parameters
-    ----------
-    run
-        Answers and gold labels.
-    outcomes
-        Results of the methods, by name with options.
-    summary
-        Counts, settings, versions and inferred options; with gold labels also the best method.
-    inputs
-        Files and folders with the answers and gold labels; `save` never replaces them.
+    """Labels that several methods estimate from the same answers, by name with options.
 
     >>> from allalike.compare import compare
     >>> rows = [("ada", 1, 20.0), ("bob", 1, 21.0), ("eve", 1, 40.0)]
@@ -272,7 +227,7 @@ class Comparison(Framed[Frame]):
         return "\n".join([self._heading, table, *([f"... and {left} more in .table"] if left else [])])
 
     def _repr_html_(self) -> str:
-        return paragraphs(self._heading) + self._listed.to_html(index=False, border=0)
+        return result_html(self._heading, {"Methods": self._listed})
 
     @property
     def _heading(self) -> str:
@@ -352,24 +307,32 @@ class Comparison(Framed[Frame]):
         """Rank by error, and test whether the best method, except oracles, is better than the others."""
         error = {name: float(values.mean()) for name, values in self.distances.items()}
         order = sorted(error, key=lambda name: _rounded(error[name]))
-        best = next(name for name in order if not self.outcomes[name].is_oracle)
+        oracles = [name for name in order if isinstance(self.outcomes[name].method, OA)]
+        best, unweighted = next(name for name in order if name not in oracles), error[UA.name]
         scores = {}
         for name in order:
             p, verdict = None, "best" if name == best else "oracle"
-            if name != best and not self.outcomes[name].is_oracle:
+            if name != best and name not in oracles:
                 p = _p_value(self.distances[name], self.distances[best])
                 verdict = "worse" if p < _SIGNIFICANT else "tie"
-            scores[name] = {"error": error[name], **_against(error[name], error[UA.name]), "verdict": verdict, "p": p}
+            more = error[name] - unweighted
+            change = 100 * (error[name] / unweighted - 1) if unweighted and more else None if more else 0.0
+            improvement = 100 * more / (error[name] + unweighted) if more else 0.0
+            scores[name] = {"error": error[name], "change": change, "RI": improvement, "verdict": verdict, "p": p}
         return scores
 
     def _averages(self) -> dict[str, dict[str, Any]]:
         """Rank by the mean agreement with the other methods."""
-        same, distance = (_mean_of_others(self._agreement[measure]) for measure in ("same", "distance"))
-        places = range(len(same))
-        by = [_rounded(distance[place] if self.ranked_by == "distance" else 1 - same[place]) for place in places]
-        names = list(self._labels)
-        order = sorted(places, key=lambda place: by[place])
-        return {names[k]: {"same": _if_known(same[k]), "distance": _if_known(distance[k])} for k in order}
+        scores = {}
+        for place, name in enumerate(self._labels):
+            means = {measure: _mean(np.delete(table[place], place)) for measure, table in self._agreement.items()}
+            scores[name] = {measure: None if math.isnan(mean) else mean for measure, mean in means.items()}
+
+        def rank(name: str) -> float:
+            mean = scores[name][self.ranked_by]
+            return math.inf if mean is None else _rounded(mean if self.ranked_by == "distance" else 1 - mean)
+
+        return {name: scores[name] for name in sorted(scores, key=rank)}
 
     @cached_property
     def _agreement(self) -> dict[str, Floats]:
@@ -380,23 +343,14 @@ class Comparison(Framed[Frame]):
         for done, (i, j) in enumerate(pairs):
             report("comparing labels", done, len(pairs))
             between = kernels.distance_between(labels[i], labels[j])
-            known = ~np.isnan(between)
             equal = ~kernels.differs(labels[i], labels[j], scatter)
-            same[i, j] = same[j, i] = _mean(equal[known])
-            distance[i, j] = distance[j, i] = _mean(between[known])
+            same[i, j] = same[j, i] = _mean(np.where(np.isnan(between), np.nan, equal))
+            distance[i, j] = distance[j, i] = _mean(between)
         return {"same": same, "distance": distance}
 
 
 def _scatter(block: Block, *, kernels: Kernels) -> dict[str, Array]:
     return {"scatter": kernels.scatter(block)}
-
-
-def _against(error: float, unweighted: float) -> dict[str, float | None]:
-    """Return the change and RI of an error relative to UA's, in percent."""
-    if error == unweighted:
-        return {"change": 0.0, "RI": 0.0}
-    change = 100 * (error / unweighted - 1) if unweighted else None
-    return {"change": change, "RI": 100 * (error - unweighted) / (error + unweighted)}
 
 
 def _p_value(one: Floats, best: Floats) -> float:
@@ -417,19 +371,11 @@ def _p_value(one: Floats, best: Floats) -> float:
 
 
 def _mean(values: Array) -> float:
-    return float(values.mean()) if len(values) else math.nan
-
-
-def _mean_of_others(matrix: Floats) -> list[float]:
-    """Return the mean of each row, excluding the diagonal and unknown values."""
-    others = [np.delete(row, place) for place, row in enumerate(matrix)]
-    return [_mean(row[~np.isnan(row)]) for row in others]
+    """Return the mean of the known values."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def _rounded(value: float) -> float:
-    """Round a sort key, so that rounding errors do not change the order; unknown values come last."""
-    return math.inf if math.isnan(value) else float(f"{value:.9g}")
-
-
-def _if_known(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    """Round a sort key, so that rounding errors do not change the order."""
+    return float(f"{value:.9g}")

@@ -1,27 +1,4 @@
-"""Errors and warnings.
-
-::
-
-    AllalikeError
-    ├── InputError (ValueError)             the answers cannot be read
-    │   ├── ColumnError (LookupError)       a column is missing or ambiguous
-    │   ├── LabelError                      a label does not fit the label type
-    │   └── GoldError                       gold labels do not fit the answers
-    ├── UnknownNameError (LookupError)      a method, label type, rule or engine does not exist
-    ├── OptionError (ValueError)            the value of an option is invalid
-    ├── PluginError (ImportError)           a plug-in cannot be used
-    ├── UnsupportedError (ValueError)       the options do not work together
-    ├── OutputError (OSError)               the result cannot be written
-    ├── DataError (OSError)                 a data set is missing, or cannot be downloaded
-    ├── EngineError (RuntimeError)          the cluster does not start, or failed
-    └── TooLargeError (MemoryError)         the data do not fit in memory
-
-    ConvergenceWarning (UserWarning)        a method stopped at its limit of rounds
-    DataWarning (UserWarning)               the answers were probably misread
-    └── DataNote                            rows were excluded, or the input is unusual
-    AliasWarning (UserWarning)              a name from another library was used
-    ReportWarning (UserWarning)             a report is incomplete
-"""
+"""Errors and warnings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +22,6 @@ __all__ = [
     "OutputError",
     "PluginError",
     "Proposal",
-    "ReportWarning",
     "TooLargeError",
     "UnknownNameError",
     "UnsupportedError",
@@ -146,32 +122,7 @@ class LabelError(InputError):
 
 
 class GoldError(InputError):
-    """Gold labels that do not fit the answers.
-
-    ``suggestions`` contains pairs of a description and its options, best first.
-
-    >>> print(GoldError("The gold does not fit.", suggestions=[("If 0 is no", {"gold_map": "0=no"})]))
-    The gold does not fit.
-    If 0 is no: gold_map='0=no'.
-    """
-
-    def __init__(
-        self,
-        what: str = "",
-        *,
-        lines: Sequence[str] = (),
-        suggestions: Sequence[tuple[str, dict[str, Any]]] = (),
-        **options: Any,
-    ) -> None:
-        proposals = [Proposal(own, purpose) for purpose, own in suggestions]
-        super().__init__(what, lines=lines, proposals=proposals, **options)
-        self.suggestions = tuple(suggestions)
-
-    def __str__(self) -> str:
-        if not self.suggestions:
-            return super().__str__()
-        listed = (f"{purpose}: {Proposal(options)}." for purpose, options in self.suggestions)
-        return "\n".join([str(self.args[0]), *self.lines, *listed])
+    """Gold labels that do not fit the answers."""
 
 
 class UnknownNameError(AllalikeError, LookupError):
@@ -234,7 +185,3 @@ class DataNote(DataWarning):
 
 class AliasWarning(UserWarning):
     """A name from another library, which was replaced by the name in allalike."""
-
-
-class ReportWarning(UserWarning):
-    """An incomplete report; its tables are complete."""

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, shorten
+from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.words import count
 from allalike.checks import Issue
-from allalike.errors import GoldError
+from allalike.errors import GoldError, Proposal
 from allalike.readers.gold import SAME, write_gold_map
 
 if TYPE_CHECKING:
@@ -117,15 +116,15 @@ class GoldMisfit:
 
     def refuse(self, *, usable: bool = True) -> GoldError:
         """Return the error for gold labels used as evidence; if ``usable``, also suggest keeping them unmapped."""
-        suggestions: list[tuple[str, dict[str, Any]]] = []
+        proposals = []
         for each in self.maps[:_MAX_SHOWN]:
             if len(each.gold_map) <= _MAX_COMMAND:
                 agree = f"{each.agree:,} of {count(self.tasks, 'task')} agree"
-                suggestions.append((f"If {each.what} ({agree})", {"gold_map": each.gold_map}))
+                proposals.append(Proposal({"gold_map": each.gold_map}, f"if {each.what} ({agree})"))
         if usable:
-            suggestions.append(("To measure the error only", {"use_gold": False}))
-            suggestions.append(("If the gold labels are correct as they are", {"gold_map": SAME}))
-        return GoldError(self.what, suggestions=suggestions)
+            proposals.append(Proposal({"use_gold": False}, "to measure the error only"))
+            proposals.append(Proposal({"gold_map": SAME}, "if the gold labels are correct as they are"))
+        return GoldError(self.what, proposals=proposals)
 
 
 def find_misfit(run: Run, gold: Gold) -> GoldMisfit | None:

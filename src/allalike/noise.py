@@ -3,18 +3,14 @@
 `allalike.simulation` samples answers from these and other error models.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Floats
 from allalike._core.options import Options, choice, number
 from allalike.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
 
 __all__ = ["Gaussian", "General", "Laplace", "Noise", "OneCoin"]
 

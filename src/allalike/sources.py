@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import find_places
+from allalike._core.columns.values import find_places
 from allalike._core.system.addresses import hide_in_word
 from allalike._core.words import count
 from allalike.answers import Answers

@@ -1,8 +1,7 @@
 """Near duplicates: labels and ids that are probably the same but spelled differently.
 
 Two labels are probably the same if they differ only in case, blanks and punctuation, or in the notation of a number or
-choice. A rare long word is probably a typo of a frequent one if a letter is missing or differs. The first letter must
-be equal, because "typical" and "atypical" are different words.
+choice.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.late import late_pattern
@@ -24,7 +23,6 @@ _MAX_CHARACTERS = 200  # of a label that is compared
 _MAX_TWINS = 0.5  # of all ids: if more have a twin, case is meaningful
 _MAX_SHOWN = 5
 _MIN_LETTERS = 3  # of a label in which punctuation is ignored: C and C. may differ
-_MIN_LONG = 8  # letters of a word that may have a typo
 _MIN_SHARE = 0.9  # of the labels that an option must be able to read
 _CHOICE_PATTERN = late_pattern(r"[A-Z](?:[<>=~]+[A-Z])?|tie")
 _NUMBER_PATTERN = late_pattern(r"\d(?:[\d.,]*\d)?")
@@ -120,22 +118,6 @@ def _without_marks(text: str) -> str | None:
     plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
     letters = _MARKS.sub("", plain.casefold())
     return letters if len(letters) >= _MIN_LETTERS and not any(map(str.isdecimal, letters)) else None
-
-
-def find_near_words(labels: Iterable[Any]) -> list[tuple[str, str]]:
-    """Find long words that differ in one letter other than the first.
-
-    >>> find_near_words(["elephant", "elephnat", "elephat", "typically", "atypically", "cat", "bat"])
-    [('elephant', 'elephat'), ('elephant', 'elephnat'), ('elephat', 'elephnat')]
-    """
-    groups: dict[str, list[str]] = {}
-    for word in islice(labels, _MAX_LABELS):
-        if not isinstance(word, str) or not word.replace(" ", "").isalpha():
-            continue
-        if _MIN_LONG <= len(word) + 1 <= _MAX_CHARACTERS:
-            for rest in {word[:place] + word[place + 1 :] for place in range(1, len(word) + 1)}:
-                groups.setdefault(rest, []).append(word)
-    return sorted({pair for group in groups.values() for pair in combinations(sorted(group), 2)})
 
 
 def find_same_ids(ids: Iterable[Any]) -> list[tuple[Any, Any]]:

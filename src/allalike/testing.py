@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from allalike._core.blocks.block import Ties
+from allalike._core.blocks.block import Block, Floats, Ties
 from allalike._core.columns.column import Column
 from allalike.answers import Answers
 from allalike.discover import discover
 from allalike.domains import Categorical, Domain, Real
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import ConvergenceWarning, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.methods import Method
-    from allalike.result.result import Result
+from allalike.methods import Method
+from allalike.result.result import Result
 
 __all__ = ["check_domain", "check_method"]
 

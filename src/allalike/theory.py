@@ -1,18 +1,14 @@
 """Theory of disparities: relation to faults, separation of good and bad workers, and required sample sizes."""
 
-from __future__ import annotations
-
 from math import floor, inf, pi, sqrt
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Floats
 from allalike._core.options import check_number
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
 
 __all__ = [
     "aitken_error_bound",

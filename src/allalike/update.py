@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import known_sums
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import unite
 from allalike._core.columns.values import Values, text_column
@@ -34,12 +32,10 @@ from allalike.sources import inputs_of, open_gold_within
 if TYPE_CHECKING:
     import os
 
-    from allalike._core.blocks.block import Array, Block, Floats
+    from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.hashes import Hashes
     from allalike.answers.gold import Gold
-    from allalike.domains import Kernels
     from allalike.engines import Engine, Run
-    from allalike.methods.fit import Decide
     from allalike.result.result import Result
     from allalike.result.saved import SavedCall
 
@@ -208,6 +204,7 @@ _MIN_VOICES = 3  # answers per task, for a label independent enough of the worke
 _SIGNIFICANT = 0.01
 _MIN_ANSWERS = 10  # of a worker, old and new
 _PRIOR_ANSWERS = 2  # of the crowd, which shrink the variance of a worker
+_MAX_COMPARED = 1_000_000  # answers; of more, a sample of the tasks without new answers
 _MAX_NAMED = 20  # per kind, in a summary
 _COLUMNS: Change = {
     **dict.fromkeys(("what", "worker", "task", "before", "now"), ""),
@@ -286,41 +283,24 @@ def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[C
     run, arguments = result.run, result.weighing.arguments
     if run.encoding.offsets is not None:
         return [], 0
-    own = result.weighing.decide_on(run)
-    every = run.sum(partial(_sum_block, own=own, kernels=run.kernels), *arguments)
-    now, then = pick_tasks(run, added), pick_tasks(before, added)
-    prepared = run.encoding.prepare(now)
-    truths = own(prepared, *select_workers(prepared, arguments))["label"]
-    new = _sum_answers(now, now.label, now.worker, now, truths, run.kernels)
-    if then.n_tasks:
-        place, _ = unite([before.workers, run.workers])
-        label = run.encoding.remap(then.label, before.encoding)
-        new -= _sum_answers(then, label, place[then.worker], now, truths, run.kernels)
-    sums = np.stack([every["answers"], every["distance"], every["square"]])
-    return _test_workers(run.workers.tolist(), sums - new, new)
-
-
-def _sum_block(
-    block: Block, weights: Floats, faults: Floats, *more: Floats, own: Decide, kernels: Kernels
-) -> dict[str, Floats]:
-    """Sum each worker's distances to the labels of a block, and their squares."""
-    label = own(block, weights, faults, *more)["label"]
-    given = kernels.restore_answers(block, np.arange(len(block.label)))
-    distance = kernels.distance_between(given, block.to_answers(label))
-    distance = np.where(block.to_answers(block.sizes >= _MIN_VOICES), distance, np.nan)
-    return {**known_sums(block, distance), "square": known_sums(block, distance**2)["distance"]}
-
-
-def _sum_answers(block: Block, label: Array, worker: Array, now: Block, truths: Array, kernels: Kernels) -> Floats:
-    """Count each worker's answers in a block, and sum their distances to the current labels, and the squares."""
-    order = np.argsort(now.task_hash)
-    task = order[np.searchsorted(now.task_hash[order], block.task_hash)]
-    place = block.to_answers(task)
-    distance = kernels.distance_between(label, truths[place])
-    known = ~np.isnan(distance) & (now.sizes[place] >= _MIN_VOICES)
-    worker, distance = worker[known], distance[known]
-    powers = (np.ones(len(distance)), distance, distance**2)
-    return np.stack([np.bincount(worker, power, minlength=now.n_workers) for power in powers])
+    share = _MAX_COMPARED / int(run.answer_counts.sum())
+    block, earlier = pick_tasks(run, added, share=share if share < 1 else 2.0), pick_tasks(before, added)
+    prepared = run.encoding.prepare(block)
+    label = result.weighing.decide_on(run)(prepared, *select_workers(prepared, arguments))["label"]
+    distance = run.kernels.distance_between(block.label, block.to_answers(label))
+    known = ~np.isnan(distance) & (block.to_answers(block.sizes) >= _MIN_VOICES)
+    place, _ = unite([before.workers, run.workers])
+    tasks = np.sort(added)
+    pairs = np.searchsorted(tasks, earlier.task_hash[earlier.task]) * block.n_workers + place[earlier.worker]
+    hashes = block.task_hash[block.task]
+    answered = np.isin(np.searchsorted(tasks, hashes) * block.n_workers + block.worker, pairs)
+    is_new = np.isin(hashes, tasks) & ~answered
+    worker, powers = block.worker, (np.ones(len(distance)), distance, distance**2)
+    old, new = (
+        np.array([np.bincount(worker[rows], power[rows], minlength=block.n_workers) for power in powers], np.float64)
+        for rows in (known & ~is_new, known & is_new)
+    )
+    return _test_workers(run.workers.tolist(), old, new)
 
 
 def _test_workers(names: list[Any], old: Floats, new: Floats) -> tuple[list[Change], int]:

@@ -49,13 +49,14 @@ def test_another_type_is_the_same_label(write: Callable[[int], Any]) -> None:
     assert allalike.discover(rows, domain="categorical", gold=gold).summary["gold"]["error"] <= 0.1
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n_labels", [2, 3, 5])
-@pytest.mark.parametrize("known", [1, 2, 5, 20, TASKS])
-def test_right_gold_goes_through(n_labels: int, known: int, seed: int) -> None:
-    truth, rows = classes(seed, n_labels)
-    gold = dict(list(by_task(truth.tolist()).items())[:known])
-    assert allalike.discover(rows, domain="categorical", method="OA", gold=gold).summary["gold"]["tasks"] == known
+def test_right_gold_goes_through(n_labels: int) -> None:
+    for seed in range(3):
+        truth, rows = classes(seed, n_labels)
+        for known in (1, 2, 5, 20, TASKS):
+            gold = dict(list(by_task(truth.tolist()).items())[:known])
+            found = allalike.discover(rows, domain="categorical", method="OA", gold=gold)
+            assert found.summary["gold"]["tasks"] == known
 
 
 @pytest.mark.parametrize("known", [5, 20, TASKS])
@@ -78,10 +79,10 @@ def commands(stderr: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in stderr.splitlines() if line.startswith("  allalike ")]
 
 
-@pytest.mark.parametrize("engine", ["memory(block_answers=20)", "disk(partitions=3)"])
-@pytest.mark.parametrize("recode", RECODINGS.values(), ids=RECODINGS)
-def test_each_command_that_is_proposed_runs(recode: Callable[[int], Any], engine: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", RECODINGS)
+def test_each_command_that_is_proposed_runs(name: str, tmp_path: Path) -> None:
     truth, rows = classes()
+    recode, engine = RECODINGS[name], "disk(partitions=3)" if name == "words" else "memory(block_answers=20)"
     save(tmp_path, rows, by_task(recode(int(x)) for x in truth), ["worker", "task", "label"], ["task", "label"])
     typed = ["discover", "a.csv", "--domain", "categorical", "--gold", "gold.csv", "--no-report", "--engine", engine]
     stopped = call(*typed, folder=tmp_path)
@@ -127,7 +128,7 @@ def error_of(rows: list[tuple[str, str, str]], truth: np.ndarray, known: list[in
 
 
 def test_a_few_known_truths_never_harm_and_help_a_crowd_that_is_fooled() -> None:
-    drawn = [(*misled(seed), list(range(8))) for seed in range(6)]
+    drawn = [(*misled(seed), list(range(8))) for seed in range(3)]
     lost = [
         error_of(rows, truth, known, use=True) - error_of(rows, truth, known, use=False) for truth, rows, known in drawn
     ]

@@ -1,11 +1,8 @@
 """What to do next: which tasks to ask, whom with some money, what it brings, and when to stop."""
 
-import importlib
 import itertools
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -26,13 +23,6 @@ ROWS = crowd("categorical", seed=0, missing=0.6, m=40)
 @pytest.fixture(scope="module")
 def result() -> allalike.Result:
     return allalike.discover(ROWS)
-
-
-@pytest.fixture
-def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
-    """Import a benchmark, whose crowds can be asked."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module
 
 
 def expect_right(q: np.ndarray, rates: list[float]) -> float:
@@ -217,44 +207,10 @@ def test_the_program_plans_and_writes_the_same(result: allalike.Result, tmp_path
     assert (tmp_path / "in.csv").read_text(encoding="utf-8").startswith("worker,task,label")
 
 
-@pytest.mark.long
-def test_half_an_answer_by_plan_is_worth_more_than_one_at_random_on_a_public_crowd(
-    benchmark: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    budget = benchmark("budget")
-    if not budget.find_crowds(names=["bench_sentiment"]):
-        pytest.skip("data not here")
-    monkeypatch.setattr(budget, "ROUNDS", 4)
-    errors = {
-        way: np.mean(
-            [[row.error for row in budget.buy_back("bench_sentiment", way, draw)] for draw in range(2)], axis=0
-        )
-        for way in ("random", "plan")
-    }
-    assert errors["plan"][2] < errors["random"][4]
-
-
 @pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_asking_the_least_sure_saves_a_fifth_of_the_answers(number: int) -> None:
     crowds = [(2, 0.0, seed) for seed in range(number)]
     assert find_saved(crowds, 2, 4, tasks=100, share=0.2) > 0.19
-
-
-@pytest.mark.parametrize("k", [2, 3])
-def test_a_gain_is_what_many_draws_give(k: int) -> None:
-    rng = np.random.default_rng(k)
-    table, odds = rng.dirichlet(np.ones(k), 4), np.full(4, 1.2)
-    right = np.exp(1.2) / (np.exp(1.2) + k - 1)
-    for q, gain in zip(table, expect_gains(table, odds), strict=True):
-        draws = []
-        for answers in (1, 3, 5):
-            truth = rng.choice(k, 40_000, p=q)
-            given = rng.random((40_000, answers)) < right
-            said = np.where(given, truth[:, None], (truth[:, None] + rng.integers(1, k, given.shape)) % k)
-            votes = (said[:, :, None] == np.arange(k)).sum(axis=1)
-            after = q * np.exp(1.2 * votes)
-            draws.append(((after.max(axis=1) / after.sum(axis=1)).mean() - q.max()) / answers)
-        assert gain == pytest.approx(max(draws), abs=0.006)
 
 
 def test_a_gain_is_largest_where_nothing_is_known_and_none_where_workers_guess() -> None:
@@ -310,10 +266,3 @@ def test_more_answers_are_expected_to_make_truths_better_and_do_so_even_more() -
     assert curve[1] > 1 / 3
     assert np.mean(few) - 0.15 < curve[3] < np.mean(few)  # cautious, for errors may be shared
     assert curve[9] < drawn.accuracy(result)
-
-
-def test_one_answer_has_a_curve_and_a_next_task() -> None:
-    for rows in ([("a", 1, "x"), ("b", 2, "y")], [("a", 1, "x"), ("b", 1, "y")]):
-        result = allalike.discover(rows, domain="categorical")
-        assert result.next_tasks()["confidence"].between(0, 1).all()
-        assert result.learning_curve()["expected_accuracy"].between(0, 1).all()

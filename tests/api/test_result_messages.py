@@ -177,7 +177,7 @@ OPTIONS = [
     Message("gold too large", discover(NUMBERS, domain="real", gold={1: 1e200}), ("row 1", "1e+200")),
     Message("gold map", discover(ROWS, gold={"t1": "y"}, gold_map="{1}"), ("{1}",)),
     Message("oracle without gold", discover(ROWS, method="OA", gold={"t1": "y"}, use_gold=False), ("OA",)),
-    Message("history", history(history=3), ("history is a int",)),
+    Message("history", history(history=3), ("history of type int cannot be read",)),
     Message("history in words", history(history=pd.DataFrame({**PAST, "error_rate": ["x"]})), ("contain numbers",)),
     Message("history above 1", history(history=pd.DataFrame({**PAST, "error_rate": [1.5]})), ("at most 1",)),
     Message("negative history", history(history=pd.DataFrame({**PAST, "rmse": [-1.0]})), ("'a'",)),

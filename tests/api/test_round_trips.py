@@ -352,21 +352,6 @@ def test_who_is_flagged_is_rejected_with_a_reason_and_all_others_are_approved(tm
     assert truths(allalike.discover(made)) == truths(found)
 
 
-def test_a_crowd_alone_has_nobody_rejected(exports: Path, tmp_path: Path) -> None:
-    text = (exports / "mturk-batch.csv").read_text(encoding="utf-8").replace("Approved", "Submitted")
-    path = write(tmp_path / "batch.csv", text)
-    found = allalike.discover(path)
-    blocked = set(found.save_block_list(tmp_path / "block.txt"))
-    reasons = found.workers.set_index("worker")["reason"]
-    same = {worker for worker in blocked if "always " in reasons[worker]}
-    with (written(found, tmp_path, "mturk") / "batch.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 180
-    for row in rows:
-        assert bool(row["Reject"]) == (row["WorkerId"] in same)
-        assert (row["Approve"] == "x") == (row["WorkerId"] not in blocked)
-
-
 def test_who_repeats_what_others_say_is_left_to_a_person(tmp_path: Path) -> None:
     rows = [[hit, f"{hit}{who}", who, "Submitted", hit, label] for who, hit, label in rows_of(attack(1)[1])]
     path = tmp_path / "Batch_2_batch_results.csv"

@@ -73,7 +73,7 @@ def sign(index: dict[str, Any], told: Any) -> str:
 def test_a_setting_of_another_type_is_one_message(out: Path, tmp_path: Path) -> None:
     state = out / "details" / "state" / "call.json"
     index = json.loads(state.read_text())
-    refused = 0
+    refused = loaded = 0
     for place in places(index["call"]):
         for other in OTHERS:
             state.write_text(sign(index, put(index["call"], place, other)))
@@ -84,16 +84,19 @@ def test_a_setting_of_another_type_is_one_message(out: Path, tmp_path: Path) -> 
                 refused += 1
                 continue
             assert repr(result), (place, other)
+            loaded += 1
+            if loaded % 4:  # the others are used further
+                continue
             shutil.copytree(out, tmp_path / "again")
             with suppress(AllalikeError):
                 result.explain(task="t1")
                 allalike.update(tmp_path / "again", tmp_path / "c.csv")
             shutil.rmtree(tmp_path / "again")
     assert refused > 300
-    state.write_text(sign(index, put(index["call"], ("generations", 0, "answers"), "x")))
+    state.write_text(sign(index, put(index["call"], ("answers", 0), "x")))
     done = call("explain", "out", "task", "t1", folder=tmp_path)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "generations[0].answers" in done.stderr
+    assert "answers[0]" in done.stderr
 
 
 class Canary:
@@ -167,7 +170,7 @@ def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) 
     added = [("read", name) for name in (*READ_OPTIONS, "source", "domain", "files")]
     added += [("domain", name) for name in ("distance", "parents", "fields")] + [("settings", "engine")]
     for place in [*places(index["call"]), *added]:
-        for number, form in enumerate(forms):
+        for number, form in list(enumerate(forms))[len(place) % 2 :: 2]:
             name = canary.names[(len(place) + number) % len(canary.names)]
             state.write_text(sign(index, put(index["call"], place, form(name))))
             try:
@@ -177,7 +180,7 @@ def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) 
             assert not canary.was_seen(), (place, form(name))
     state.write_bytes(kept[state])
     for place in (("read", "label_map"), ("gold_map",), ("read", "tool"), ("domain", "rule"), ("saved", "to", 0)):
-        for name in canary.names:
+        for name in canary.names[:: 2 if place[0] == "read" else 3]:
             changed = {**index["call"], "saved": {**index["call"]["saved"], "to": ["coco"]}}
             state.write_text(sign(index, put(changed, place, name)))
             use(out)
@@ -186,7 +189,7 @@ def test_nothing_that_a_saved_result_names_is_opened(out: Path, canary: Canary) 
                 path.write_bytes(held)
     told["inputs"] = ["a.csv"]
     texts = [place for place in places(told) if isinstance(read(told, place), str)]
-    for place in [*texts[:: max(len(texts) // 12, 1)], ("inputs", 0), ("files", 0), ("files", len(told["files"]) - 1)]:
+    for place in [*texts[:: max(len(texts) // 5, 1)], ("inputs", 0), ("files", 0), ("files", len(told["files"]) - 1)]:
         summary.write_text(json.dumps(put(told, place, canary.names[len(place) % 2])))
         use(out)
         assert not canary.was_seen(), place

@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 
 import allalike
-from allalike import Disk, Memory, Result, simulate
+from allalike import Memory, Result, simulate
 from allalike.methods.auto.numbers import fit_numbers
 from allalike.methods.auto.screening import screen
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.methods.fit import Uncertainty
-from allalike.panels.calibration import expected_calibration_error
 from crowds.samples import Row, rows
 
 Matrix = npt.NDArray[Any]
@@ -25,9 +24,8 @@ CLASSES = {
 }
 
 
-def faults_of(answers: Any, engine: Any = None, **options: Any) -> Uncertainty:
-    read = allalike.read(answers, **options) if isinstance(answers, list) else answers
-    run = (engine or Memory()).load(read)
+def faults_of(answers: Any) -> Uncertainty:
+    run = Memory().load(answers)
     found = fit_numbers(run, screen(run, plain=False)).uncertainty
     assert found is not None
     return found
@@ -36,22 +34,6 @@ def faults_of(answers: Any, engine: Any = None, **options: Any) -> Uncertainty:
 def numbers(deviations: list[float], tasks: int, seed: int = 0) -> Matrix:
     """Return a row of numbers for each worker, whose truth is 0."""
     return np.array(deviations)[:, None] * np.random.default_rng(seed).standard_normal((len(deviations), tasks))
-
-
-def test_three_workers_share_their_distances_as_the_equations_say() -> None:
-    matrix = numbers([0.5, 1.0, 2.0], 500)
-    apart = [((matrix[i] - matrix[j]) ** 2).mean() for i, j in ((0, 1), (0, 2), (1, 2))]
-    exact = np.array([apart[0] + apart[1] - apart[2], apart[0] + apart[2] - apart[1], apart[1] + apart[2] - apart[0]])
-    np.testing.assert_allclose(faults_of(rows(matrix), domain="real").error, exact / 2, atol=0.12)
-
-
-def test_of_two_workers_either_may_be_the_one_who_errs() -> None:
-    matrix = numbers([1.0, 1.0], 200)
-    found = faults_of(rows(matrix), domain="real")
-    apart = ((matrix[0] - matrix[1]) ** 2).mean()
-    np.testing.assert_allclose(found.error, apart / 2)
-    assert found.low.tolist() == [0.0, 0.0]
-    assert (found.high > apart).all()
 
 
 ODD = {
@@ -73,10 +55,9 @@ LABELS: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("domain", LABELS)
 @pytest.mark.parametrize("pairs", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("differ", [False, True], ids=["equal", "different"])
-def test_odd_crowds_have_limits_around_the_estimate_or_none(pairs: Any, domain: str, differ: bool) -> None:
+def test_odd_crowds_have_limits_around_the_estimate_or_none(pairs: Any, domain: str) -> None:
     one, other = LABELS[domain]
-    answers = [(w, t, other if differ and (w == "b" or (t % 3 == 1 and w == "a")) else one) for w, t in pairs]
+    answers = [(w, t, other if (w == "b" or (t % 3 == 1 and w == "a")) else one) for w, t in pairs]
     result = allalike.discover(answers, domain=domain)
     trust = result.weighing.uncertainty
     assert trust is not None
@@ -98,12 +79,6 @@ def test_limits_hold_for_nearly_95_of_100_workers() -> None:
     assert 0.91 <= held.mean() <= 0.99
     assert (true < found.low).mean() < 0.06
     assert (true > found.high).mean() < 0.06
-
-
-def test_shrunken_faults_of_few_answers_are_closer_to_the_truth() -> None:
-    crowd = simulate(NUMBERS, workers=100, tasks=100, answers_per_task=6, seed=5)
-    found, true = faults_of(crowd.answers), crowd.drawn.faults
-    assert np.mean((found.shrunk - true) ** 2) < 0.9 * np.mean((np.nan_to_num(found.error) - true) ** 2)
 
 
 @pytest.mark.parametrize("tails", ["gaussian", "heavy"])
@@ -152,11 +127,11 @@ def test_without_gold_workers_have_ranks_and_no_interval(model: str) -> None:
     assert np.corrcoef(workers["relative_error"], error)[0, 1] > 0.85
 
 
-@pytest.mark.parametrize("model", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("model", ["two classes", "four classes"])
 def test_intervals_with_gold_hold_and_are_never_wider_than_wilsons(model: str) -> None:
     held = []
-    for seed in range(3):
-        crowd = simulate(model, workers=40, tasks=300, answers_per_task=12, seed=seed)
+    for seed in range(2):
+        crowd = simulate(CLASSES[model], workers=40, tasks=300, answers_per_task=12, seed=seed)
         gold = crowd.truth.sample(50, random_state=seed).set_index("task")["label"]
         workers = allalike.discover(crowd.answers, gold=gold.to_dict()).workers
         drawn = crowd.answers
@@ -175,7 +150,7 @@ def test_intervals_with_gold_hold_and_are_never_wider_than_wilsons(model: str) -
 
 def test_three_annotators_have_the_rates_they_were_given() -> None:
     missed = []
-    for seed in range(10):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         truth, rates = rng.integers(0, 2, 500), np.array([0.08, 0.12, 0.2])
         label = np.where(rng.random((3, 500)) < rates[:, None], 1 - truth, truth)
@@ -211,12 +186,6 @@ def judged(result: Result, truth: dict[int, int]) -> pd.DataFrame:
     return result.truth.assign(right=result.truth["label"] == result.truth["task"].map(truth))
 
 
-def test_a_calibration_error_is_how_far_bins_are_off_weighed_by_their_labels() -> None:
-    count, sure, hits = np.array([10.0, 30.0, 0.0]), np.array([4.0, 27.0, 0.0]), np.array([6.0, 24.0, 0.0])
-    assert expected_calibration_error(count, sure, hits) == pytest.approx(10 / 40 * 0.2 + 30 / 40 * 0.1)
-    assert np.isnan(expected_calibration_error(*np.zeros((3, 2))))
-
-
 def test_known_truths_see_the_errors_that_workers_share() -> None:
     rows, truth = drawn(2, 7, 0, seed=1)
     fooled = {task: 1 - label if task % 4 == 0 else label for task, label in truth.items()}  # three of four are right
@@ -232,15 +201,3 @@ def test_known_truths_see_the_errors_that_workers_share() -> None:
     assert found["effective_answers_per_task"] < 0.7 * found["answers_per_task"]
     few = dict(list(half.items())[:19])
     assert allalike.discover(rows, gold=few, domain="categorical").summary["confidence"]["estimated_from"] == "model"
-
-
-def test_confidences_are_the_same_on_disk_in_any_order_and_in_blocks_of_any_size() -> None:
-    rows, truth = drawn(3, 5, 1.0, seed=2, tasks=80)
-    shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
-    for gold in (None, truth):
-        expected = allalike.discover(rows, domain="categorical", gold=gold)
-        for engine in (Memory(block_answers=50), Disk()):
-            found = allalike.discover(shuffled, domain="categorical", gold=gold, engine=engine)
-            assert found.summary["confidence"] == expected.summary["confidence"]
-            columns = ["confidence", "effective_answers"] if gold else ["confidence"]
-            np.testing.assert_allclose(found.truth[columns], expected.truth[columns], atol=1e-9)

@@ -220,8 +220,8 @@ def test_halves_that_find_the_truth_predict_each_other_and_noise_does_not() -> N
         hashes = np.concatenate([block.task_hash for block in half.blocks])
         return np.eye(3)[[truth_of[int(each)] for each in hashes]]
 
-    assert find_split_half(run, right) > 2.576
-    assert find_split_half(run, lambda half: np.roll(right(half), 1, axis=1)) < -2.576
+    assert find_split_half(run, right, 8) > 2.576
+    assert find_split_half(run, lambda half: np.roll(right(half), 1, axis=1), 8) < -2.576
 
 
 def test_without_memory_for_confusion_matrices_workers_know_or_guess(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +259,26 @@ def test_a_model_chosen_on_a_sample_is_as_accurate() -> None:
         for number in (100_000, 3000)
     )
     assert part <= whole + 0.01
+
+
+def test_large_crowds_are_solved_as_well_and_the_same_on_every_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, truth = drawn(30, 2000, 3, np.linspace(0.4, 0.9, 30), 4, share=0.2)
+    copies = [("copy", task, label) for worker, task, label in rows if worker == rows[0][0]]
+    whole = allalike.discover(rows + copies, domain="categorical")
+    for name, value in (("WORTH_SAMPLING", 1000), ("_LEAST_SAMPLE", 4000)):
+        monkeypatch.setattr(f"allalike.methods.auto.knowledge.{name}", value)
+    monkeypatch.setattr("allalike.methods.auto.screening.WORTH_SAMPLING", 1000)
+    results = [
+        allalike.discover(rows + copies, domain="categorical", engine=engine)
+        for engine in (Memory(), Memory(block_answers=500), Disk(partitions=3))
+    ]
+    for result in results:
+        assert result.truth["label"].tolist() == results[0].truth["label"].tolist()
+        assert result.workers["error_rate"].to_numpy() == pytest.approx(results[0].workers["error_rate"].to_numpy())
+    assert error(results[0], truth) <= error(whole, truth) + 0.01
+    rates = results[0].workers.set_index("worker")["error_rate"]
+    np.testing.assert_allclose(rates, whole.workers.set_index("worker")["error_rate"].loc[rates.index], atol=0.05)
+    assert [group["members"] for group in results[0].summary["screening"]["groups"]] == [["copy", rows[0][0]]]
 
 
 def test_a_sample_is_the_same_on_every_engine_and_in_every_order() -> None:

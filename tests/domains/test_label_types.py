@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 import allalike
 from allalike import Custom, Date, Disk, Memory, Ordinal, Probability, Real, Set, Vector
 from allalike._core.columns.column import Column
-from allalike.distances import tokens
+from allalike.distances import texts as split_texts
 from allalike.domains.text import Text
 from allalike.engines import Engine
 from allalike.errors import LabelError
@@ -313,7 +313,7 @@ def test_gleu_is_that_of_nltk_on_translations(data: Path) -> None:
     distinct = list(dict.fromkeys(answers.label))
     store = answers.domain._pack(distinct)  # type: ignore[attr-defined]
     i, j = np.arange(len(distinct) - 1), np.arange(1, len(distinct))
-    texts = [tokens.split_words(text.lower()) for text in distinct]
+    texts = [split_texts.split_words(text.lower()) for text in distinct]
     expected = [1 - sentence_gleu([texts[a]], texts[b]) for a, b in zip(i, j, strict=True)]
     found = answers.domain._compare(store, i, store, j)  # type: ignore[attr-defined]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

@@ -15,16 +15,17 @@ from crowds.samples import Row, rows
 N_GRADERS, N_ESSAYS = 30, 60
 
 
-def grade(seed: int, *, offsets: float, factors: float = 0.0) -> tuple[list[Row], npt.NDArray[np.float64]]:
+def grade(seed: int, *, offsets: float) -> tuple[list[Row], npt.NDArray[np.float64]]:
     """Simulate four grades of each of 60 essays by 30 graders, with noise of sd 4."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(70, 10, N_ESSAYS)
-    offset, factor = offsets * rng.standard_normal(N_GRADERS), 1 + factors * rng.standard_normal(N_GRADERS)
-    answers: list[Row] = []
-    for essay, value in enumerate(truth):
-        for grader in rng.choice(N_GRADERS, 4, replace=False):
-            grade = 70 + factor[grader] * (value - 70) + offset[grader] + rng.normal(0, 4)
-            answers.append((f"g{grader:02d}", f"e{essay:02d}", float(grade)))
+    offset = offsets * rng.standard_normal(N_GRADERS)
+    graders = [rng.choice(N_GRADERS, 4, replace=False) for _ in truth]
+    answers: list[Row] = [
+        (f"g{grader:02d}", f"e{essay:02d}", float(truth[essay] + offset[grader] + rng.normal(0, 4)))
+        for essay, chosen in enumerate(graders)
+        for grader in chosen
+    ]
     return answers, truth
 
 
@@ -47,16 +48,10 @@ def fit(answers: list[Row], ridge: float) -> tuple[npt.NDArray[np.float64], npt.
     return found[:N_ESSAYS] + number.mean(), found[N_ESSAYS:]
 
 
-@pytest.mark.parametrize(("factors", "option", "most"), [(0.0, "bias", 0.75), (0.3, "scale", 1.0)])
-def test_offsets_and_factors_of_graders_are_taken_away(factors: float, option: str, most: float) -> None:
-    options: dict[str, Any] = {"bias": True, option: True}
-    plain, fair = [], []
-    for seed in range(8):
-        answers, truth = grade(seed, offsets=5, factors=factors)
-        plain.append(error(answers, truth, bias=option == "scale"))
-        fair.append(error(answers, truth, **options))
-    assert np.mean(fair) < most * np.mean(plain)
-    assert allalike.discover(answers, domain=Real(scale=True), method="UA").workers["scale"].mean() == pytest.approx(1)
+def test_offsets_of_graders_are_taken_away() -> None:
+    drawn = [grade(seed, offsets=5) for seed in range(8)]
+    plain, fair = (np.mean([error(*each, bias=bias) for each in drawn]) for bias in (False, True))
+    assert fair < 0.75 * plain
 
 
 def test_where_nobody_is_strict_nothing_is_lost() -> None:
@@ -87,11 +82,9 @@ def test_a_bias_that_all_share_is_not_seen() -> None:
     np.testing.assert_allclose(shifted.workers["bias"], low.workers["bias"], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "options", [{"bias": True}, {"bias": True, "scale": True}, {"bias": True, "distance": "absolute"}]
-)
+@pytest.mark.parametrize("options", [{"bias": True}, {"bias": True, "distance": "absolute"}])
 def test_every_engine_takes_the_same_away_also_later(options: dict[str, Any]) -> None:
-    answers, truth = grade(1, offsets=5, factors=0.2)
+    answers, truth = grade(1, offsets=5)
     gold = {f"e{essay:02d}": value for essay, value in enumerate(truth.tolist())}
     domain = Real(**options)
     first = allalike.discover(answers, domain=domain, gold=gold, method="P-TD")
@@ -128,10 +121,9 @@ def test_methods_are_compared_on_answers_without_their_bias() -> None:
     ],
 )
 def test_few_answers_have_offsets_and_no_trouble(answers: list[Row]) -> None:
-    for scale in (False, True):
-        result = allalike.discover(answers, domain=Real(bias=True, scale=scale))
-        assert np.isfinite(result.workers["bias"]).all()
-        assert np.isfinite(result.truth["label"]).all()
+    result = allalike.discover(answers, domain=Real(bias=True))
+    assert np.isfinite(result.workers["bias"]).all()
+    assert np.isfinite(result.truth["label"]).all()
 
 
 def test_the_distance_chooses_the_rule_unless_one_is_given() -> None:

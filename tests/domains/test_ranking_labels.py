@@ -36,7 +36,7 @@ def test_the_worked_example_has_its_disparities_and_faults() -> None:
     assert fault.tolist() == pytest.approx(((DISPARITY - half) / (1 - 2 * half)).tolist())
 
 
-@pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 3))
+@pytest.mark.parametrize(("rule", "distance"), in_turn(product(VOTING, Ranking.distances), 5))
 def test_every_rule_works_with_every_distance_on_every_engine(rule: str, distance: str, engine: Engine) -> None:
     rows = draw_ranking(seed=3, n=6, m=12, missing=0.3)
     domain = Ranking(rule=rule, distance=distance)

@@ -16,7 +16,10 @@ from allalike.errors import InputError, LabelError
 from allalike.result.summary import Summary
 from running.program import call
 
-ENGINES = ["memory", "disk"]
+
+@pytest.fixture(params=["memory", "disk"])
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def table(labels: list[Any], workers: int = 3) -> pd.DataFrame:
@@ -52,7 +55,6 @@ def kind(source: Any, engine: str = "memory", **how: Any) -> tuple[str, set[Any]
     return result.summary["domain"]["name"], set(result.truth["label"].tolist())
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("word", ["nan", "#N/A", "", " NA"])
 @pytest.mark.parametrize("others", [["cat", "dog"], ["0.25", "11"]])
 def test_words_for_nothing_are_missing_labels_in_text_files(
@@ -69,7 +71,6 @@ def test_words_for_nothing_are_missing_labels_in_text_files(
         assert (kept.n_answers, kept.encoding.n_classes) == (18, 3)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_other_words_for_nothing_can_be_given_for_every_source(engine: str, tmp_path: Path) -> None:
     labels = ["cat", "?", "dog", "cat", "dog", "cat"]
     for source in (csv(tmp_path, labels), table(labels), table(labels).to_dict("records")):
@@ -79,7 +80,6 @@ def test_other_words_for_nothing_can_be_given_for_every_source(engine: str, tmp_
     assert allalike.read(csv(tmp_path, labels).rename(tmp_path / "NA.csv")).tasks.tolist() == ["t000", "t001"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) -> None:
     labels = [1, 0, -1, 1, -1, 0, 1, 1, -1]
     frame = table(labels)
@@ -91,7 +91,6 @@ def test_labels_that_mean_no_answer_are_left_out(engine: str, tmp_path: Path) ->
             assert result.summary["domain"]["classes"] == 2
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_a_column_without_any_label_is_an_error(engine: str, tmp_path: Path) -> None:
     for source in (csv(tmp_path, ["NaN"] * 6), table([np.nan] * 6), csv(tmp_path, [""] * 6, "b.csv")):
         with pytest.raises(InputError, match="all 6 rows"):
@@ -100,7 +99,6 @@ def test_a_column_without_any_label_is_an_error(engine: str, tmp_path: Path) -> 
         found(csv(tmp_path, ["-1"] * 6), engine, abstain_label=-1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_blanks_around_labels_mean_nothing_unless_they_do(engine: str, tmp_path: Path) -> None:
     labels = ["cat ", "cat", " cat", "dog", "dog\u00a0", "cat"]
     for source in (csv(tmp_path, labels), table(labels), table(labels).astype({"label": "category"})):
@@ -112,7 +110,6 @@ def test_blanks_around_labels_mean_nothing_unless_they_do(engine: str, tmp_path:
         assert (lower.summary["domain"]["classes"], lower.summary["gold"]["error"]) == (2, 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_spellings_are_mapped_before_anything_else(engine: str, tmp_path: Path) -> None:
     labels = ["yes", "Y", "NA", "no", "0", "n", "yes", "unsure", "1"]
     meanings = {"Y": "yes", "1.0": "yes", "n": "no", "0": "no", "NA": "unsure"}
@@ -127,7 +124,6 @@ def test_spellings_are_mapped_before_anything_else(engine: str, tmp_path: Path) 
         allalike.read(source, label_map=[("1.0", "a"), ("1", "b")])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_few_numbers_that_recur_are_classes_and_come_back_as_they_were(engine: str, tmp_path: Path) -> None:
     once_with_nan = table([0.0, 1.0, 1.0] * 4)
     once_with_nan.loc[5, "label"] = np.nan
@@ -138,7 +134,6 @@ def test_few_numbers_that_recur_are_classes_and_come_back_as_they_were(engine: s
     assert kind(table([20.5, 21.0, 22.0]), engine)[0] == "real"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_codes_with_leading_zeros_are_no_numbers(engine: str, tmp_path: Path) -> None:
     codes = [f"{1000 * (place % 7):05}" for place in range(90) for _ in range(3)]
     assert kind(csv(tmp_path, codes), engine)[0] == "categorical"
@@ -147,7 +142,6 @@ def test_codes_with_leading_zeros_are_no_numbers(engine: str, tmp_path: Path) ->
         assert kind(source, engine) == ("categorical", set(many))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_final_answers_of_models_are_voted_on_from_every_source(engine: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truths = np.repeat(rng.integers(1, 5000, 120), 3)  # a different answer per question; errors are arbitrary
@@ -168,11 +162,10 @@ MEASURED = {
 
 
 @pytest.mark.parametrize("name", MEASURED)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_measurements_stay_numbers(name: str, engine: str, tmp_path: Path) -> None:
+def test_measurements_stay_numbers(name: str, tmp_path: Path) -> None:
     numbers = [float(number) for number in MEASURED[name](np.random.default_rng(1))]
     for source in (csv(tmp_path, numbers), jsonl(tmp_path, numbers), table(numbers)):
-        assert kind(source, engine)[0] == "real"
+        assert kind(source)[0] == "real"
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,16 @@ def test_a_chosen_record_is_one_that_was_given(rule: str) -> None:
         assert record in [label for _, where, label in rows if where == task]
 
 
+@pytest.mark.parametrize("rule", ["medoid", "best worker"])
+def test_a_field_that_a_chosen_record_lacks_is_no_error_of_those_who_filled_it(rule: str) -> None:
+    rows = [("ada", 1, {"x": "a"}), ("bob", 1, {"x": "a"}), ("eve", 1, {"x": "b", "span": [[0, 4]]})]
+    domain = Record("x:categorical, span:spans", rule=rule)
+    workers = allalike.discover(rows, domain=domain, method="UA", seed=1).workers
+    assert workers["mean_error.x"].notna().all()
+    filled = allalike.discover(rows[2:], domain=domain, method="UA").workers["mean_error.span"]
+    assert filled.tolist() == [0.0]
+
+
 def test_a_field_may_be_called_like_a_column_of_the_table_of_truths() -> None:
     rows = [(w, t, {"task": "a", "label": "b", "tied": w}) for w in range(3) for t in range(4)]
     domain = Record({"task": "categorical", "label": "categorical", "tied": "real"})

@@ -26,7 +26,7 @@ from allalike.answers import answers as answers_module
 from allalike.answers.answers import Stream
 from allalike.engines import ingest
 from allalike.engines.ingest import Routed, route
-from allalike.engines.routing import Plan
+from allalike.engines.routing import RoutingPlan
 from allalike.errors import AllalikeError, InputError, LabelError
 from allalike.readers import scan
 from allalike.readers.formats import arrow, text
@@ -191,7 +191,7 @@ def test_many_different_labels_are_routed_as_numbers_or_as_they_came(
     folder = tmp_path_factory.mktemp("files")
     path = write(folder, "a.csv", tabulate(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ingest, "Plan", partial(Plan, max_numbered_labels=few))
+        patch.setattr(ingest, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=few))
         patch.setattr(text, "_BLOCK_BYTES", 64)
         check(path, tmp_path_factory.mktemp("work"), **{**how, "domain": domain})
 
@@ -223,7 +223,7 @@ def test_ids_of_any_type_are_routed_in_memory(
 def test_labels_of_every_domain_are_routed(domain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = crowd(domain, seed=1, missing=0.2)
     check(rows, tmp_path, domain=kind(domain))
-    monkeypatch.setattr(ingest, "Plan", partial(Plan, max_numbered_labels=0))
+    monkeypatch.setattr(ingest, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=0))
     check(rows, tmp_path, domain=kind(domain))
 
 
@@ -291,7 +291,7 @@ def csv_blocks(monkeypatch: pytest.MonkeyPatch, batches_of_few: None) -> None:
 def test_an_error_names_the_row_among_all(
     change: dict[str, str], how: dict[str, Any], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest, "Plan", partial(Plan, max_numbered_labels=few))
+    monkeypatch.setattr(ingest, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=few))
     labels = ["a>b", "b>a"] if how.get("domain") == "ranking" else [f"{number}.5" for number in range(50)]
     frame = table_of([labels[number % len(labels)] for number in range(200)])
     frame.loc[100, list(change)] = list(change.values())

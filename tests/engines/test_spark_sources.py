@@ -16,7 +16,7 @@ from pyspark.logger import PySparkLogger
 
 import allalike
 from allalike import Memory
-from allalike.engines.routing import Plan
+from allalike.engines.routing import RoutingPlan
 from allalike.engines.spark import shuffle as spark_shuffle
 from allalike.engines.spark import sources as spark_sources
 from allalike.errors import InputError, UnsupportedError
@@ -137,7 +137,7 @@ def test_labels_are_guessed_from_the_first_that_there_are(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     """Let the first rows hold no label, or a few that say nothing about the others."""
-    monkeypatch.setattr(spark_shuffle, "Plan", partial(Plan, max_numbered_labels=2))
+    monkeypatch.setattr(spark_shuffle, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=2))
     blank = [(f"w{number}", -1, None if number >= first else f"a>b>c{number}") for number in range(100)]
     full = [(worker, task, f"a>{label}>b{number}") for number, (worker, task, label) in enumerate(ROWS)]
     frame = session.createDataFrame([*blank, *full], ["worker", "task", "label"])

@@ -110,7 +110,7 @@ def test_what_breaks_a_law_is_named_and_too_few_answers_say_nothing_about_laws()
         check_domain(Lopsided(), crowd("real", seed=1))
     with pytest.raises(AssertionError, match="sum to 1"):
         check_method(Doubled())
-    with pytest.raises(ValueError, match="Give more answers"):
+    with pytest.raises(ValueError, match="Add answers"):
         check_domain(Real(), [("ada", 1, 2.0)])
 
 

@@ -45,15 +45,6 @@ def test_offsets_are_those_of_least_squares_with_a_parameter_for_each_task() -> 
     assert find_offsets(said, np.arange(30) % 20)["offset"].to_numpy() == pytest.approx(fitted - fitted.mean())
 
 
-def test_equally_good_judges_stay_as_they_are_and_lose_nothing() -> None:
-    lost = []
-    for seed in range(12):
-        said, truth = draw(seed, judges=3, tasks=60)
-        panel = allalike.jury(rows_of(said), domain="real")
-        lost.append(np.mean((panel.truth["label"] - truth) ** 2) - np.mean((said.mean(axis=1) - truth) ** 2))
-    assert np.mean(lost) < 0.01
-
-
 @pytest.mark.parametrize("domain", ["real", "ordinal"])
 def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, tmp_path: Path) -> None:
     said, _ = draw(4, judges=4, tasks=30, noise=0.7)

@@ -89,7 +89,7 @@ def test_a_text_beyond_the_sample_asks_for_the_encoding(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("role", ["worker", "task", "label"])
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "txt", "jsonl", "json", "parquet"])
 def test_text_that_is_no_utf8_is_refused_with_file_and_row(
     role: str, ending: str, engine: Engine, tmp_path: Path
 ) -> None:
@@ -100,8 +100,9 @@ def test_text_that_is_no_utf8_is_refused_with_file_and_row(
         raw = {name: pa.array([record[name] for record in records]) for name in usual}
         texts = [pa.StringArray.from_buffers(4, *column.buffers()[1:]) for column in raw.values()]
         pq.write_table(pa.table(texts, names=list(usual)), path)
-    elif ending.startswith("csv"):
-        text = b"\n".join(map(b",".join, [map(str.encode, usual), *(record.values() for record in records)]))
+    elif ending.startswith(("csv", "txt")):
+        mark = b" ; " if ending == "txt" else b","
+        text = b"\n".join(map(mark.join, [map(str.encode, usual), *(record.values() for record in records)]))
         path.write_bytes(gzip.compress(text) if ending == "csv.gz" else text)
     else:
         line = b'{"worker": "%(worker)b", "task": "%(task)b", "label": "%(label)b"}'

@@ -145,6 +145,15 @@ def test_a_missing_header_is_recognised(text: str, headless: bool, tmp_path: Pat
         assert table.names == [name or "column1" for name in text.splitlines()[0].split(",")]
 
 
+def test_a_sheet_without_a_header_keeps_its_first_row(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for line in HEADLESS[0].splitlines():
+        book.active.append(line.split(","))
+    book.save(tmp_path / "a.xlsx")
+    table = scan(tmp_path / "a.xlsx").open()
+    assert table.load(["column2"])["column2"].to_pylist() == ["t1", "t1", "t2", "t2"]
+
+
 @pytest.mark.parametrize(
     "cut", ["worker,task,lab", "worker,t1,t100,t10,t1", "task\tt100\tt10\tt10", 'worker,"t1","t', "ada"]
 )

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import allalike
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, find_places
 from allalike.engines import Engine
 from allalike.errors import GoldError
 from running.program import call

@@ -228,6 +228,22 @@ def test_a_long_text_of_a_dictionary_is_not_written_out_for_each_row(tmp_path: P
         open_parquet(path).load(["label"])
 
 
+BOMBS = {
+    "a cell far away": '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
+    "a text shared by many cells": "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c></row>' for n in range(9, 999)),
+    "a long row of cells without places": "<row><c><v>1</v></c></row>" * 999 + f"<row>{'<c><v>1</v></c>' * 999}</row>",
+}
+
+
+@pytest.mark.parametrize("rows", BOMBS.values(), ids=BOMBS)
+def test_a_workbook_is_measured_before_its_cells_are_made(tmp_path: Path, rows: str) -> None:
+    path = book(tmp_path / "a.xlsx", {b"</sheetData>": f"{rows}</sheetData>".encode()})
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/sharedStrings.xml", f"<sst><si><t>{TEXT}</t></si></sst>")
+    with pytest.raises(InputError, match=REFUSED):
+        allalike.read(path)
+
+
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_an_arrow_file_is_measured_before_it_is_unpacked(tmp_path: Path, compression: str) -> None:
     honest = write_arrow(tmp_path / "a.arrow", make_rows(1000), compression=compression)

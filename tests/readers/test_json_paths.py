@@ -100,6 +100,10 @@ ODD_LINES: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {
     "integers and strings": ([ROW, {**ROW, "worker": "bob", "label": "x"}], ["1", "x"]),
     "an odd name": ([{**ROW, 'a"\n': 1}, {**ROW, "worker": "bob"}], [1, 1]),
     "an integer beyond 64 bits": ([{**ROW, "worker": 1 << 64}, {**ROW, "worker": (1 << 64) + 1}], [1, 1]),
+    "null, a string, then a number": (
+        [{**ROW, "worker": who, "more": more} for who, more in (("ada", None), ("bob", "x"), ("eve", 0.5))],
+        [1, 1, 1],
+    ),
     "NaN elsewhere": ([{**ROW, "more": float("nan")}, {**ROW, "worker": "bob"}], [1, 1]),
 }
 

@@ -15,7 +15,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
 import allalike
 from allalike.domains.bitmap import Bitmap
@@ -159,7 +158,6 @@ COLUMNS = [
     Message("matrix, no such column", read(CELLS, wide="tasks", include=("w33",)), ("'w33'", "Did you mean 'w3'")),
     Message("matrix, no such pattern", read(CELLS, wide="tasks", exclude=("x*",)), ("'x*'",)),
     Message("matrix, other columns", read(WIDE_GOLD, wide="tasks"), ("'gold' (gold labels)", "exclude")),
-    Message("matrix of nothing", read(sparse.csr_array((4, 4)), wide="tasks"), ("no answers",)),
     Message("parts of classes", read(rows(), duplicates="set", domain="categorical"), ("'set'", "categorical")),
     Message("lists of several meanings", read([("a", 1, '["x"]'), ("b", 1, '["y"]')]), ("different items", "ranking")),
     Message("boxes or not", read(rows(labels=[[[1, 2, 3, 4]], [[1, 2, 3, 5]]] * 3)), ("may be", "set, interval")),

@@ -101,14 +101,14 @@ BARE_VERDICTS = [f"Case {n} was long, and after all of that: {'AB'[n % 2]}." for
 
 ASKED: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     "two units": ([*KILOGRAMS, "99 lb"], {}, "different units"),
-    "no unit": ([*KILOGRAMS, "99"], {"domain": 'real(form="1234.5 kg")'}, "others have none"),
+    "no unit": ([*KILOGRAMS, "99"], {"domain": 'real(form="1234.5 kg")'}, "none in"),
     "a word": ([*KILOGRAMS, "heavy"], {"abstain_label": "heavy"}, "'heavy' is not a number"),
     "bounds": (["<46", *spread("{:.1f}")[:49]], {"abstain_label": "<46"}, "Most different labels are numbers"),
     "brackets": (["(46.7)", *spread("{:.1f}")[:49]], {"abstain_label": "(46.7)"}, "Correct it, or exclude it"),
     "shares beside per cent": (
         [*spread("{:.0f}%")[:40], *spread("{:.3f}", 0.4, 0.01)[:10]],
         {"domain": 'real(form="1234.5%")'},
-        "others have none",
+        "none in",
     ),
     "times": (["23:50", "00:10", "9:05 pm"], {}, "times of day, such as '"),
     "thousands or not": (["4500", *spread("{:,.0f}", 45_511)[:49]], {"domain": 'real(form="1234,5")'}, "ambiguous"),

@@ -13,7 +13,7 @@ import pytest
 
 import allalike
 from allalike.engines import Engine, Memory
-from allalike.errors import OutputError, ReportWarning
+from allalike.errors import OutputError
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_rows
 from allalike.report.material import compact
@@ -210,22 +210,6 @@ def test_a_report_replaces_a_report_but_no_other_file(tmp_path: Path, monkeypatc
     assert Path("mine.html").read_text() == "<p>my own</p>"
     result.report("mine.html", overwrite=True)
     assert "allalike" in Path("mine.html").read_text()
-
-
-def test_tables_are_saved_if_the_report_needs_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("allalike.report.page.describe", fail)
-    result = allalike.discover(ROWS)
-    for _ in range(2):  # of which the second takes the place of the first
-        with pytest.warns(ReportWarning, match="report could not be written"):
-            result.save(tmp_path / "out", report=True)
-    saved = {path.name for path in (tmp_path / "out").iterdir()}
-    assert saved == {*TABLES, "details", "summary.json", "report.html"}
-    assert "could not be written: not enough memory" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    with pytest.raises(MemoryError):
-        result.report(tmp_path / "seen.html")
 
 
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")

@@ -140,7 +140,7 @@ def test_gold_that_does_not_fit_has_buttons(browser: Browser, server: Server, tm
         page.click("#run")
         page.wait_for_selector("#suggestions button")
         assert "The gold labels do not match" in page.inner_text("#problem-message")
-        assert len(page.locator("#suggestions button").all()) == len(stopped.value.suggestions)
+        assert len(page.locator("#suggestions button").all()) == len(stopped.value.proposals)
         keep_picture(page, f"serve-gold-{name.replace(' ', '-')}")
         page.locator("#suggestions button").first.click()
         page.frame_locator("#frame").locator("html[data-ready=yes]").wait_for()

@@ -51,15 +51,15 @@ def test_a_name_may_be_short_as_long_as_it_is_clear(asked: str, name: str) -> No
 
 
 def test_real_crowds_are_as_the_paper_says() -> None:
-    crowd = simulate("real SYN.N", workers=4000, tasks=2000).drawn
+    crowd = simulate("real SYN.N", workers=2000, tasks=1000).drawn
     labels = table_of(crowd)
-    assert labels.shape == (4000, 2000)
+    assert labels.shape == (2000, 1000)
     assert stats.kstest(crowd.truth / 2, "norm").pvalue > 1e-3
     assert stats.kstest(crowd.parameters["sd"], stats.truncnorm(-2, 18, 1, 0.5).cdf).pvalue > 1e-3
     realised = (labels - crowd.truth).std(axis=1)
-    np.testing.assert_allclose(realised, crowd.parameters["sd"], rtol=4.5 * np.sqrt(0.5 / 2000))
+    np.testing.assert_allclose(realised, crowd.parameters["sd"], rtol=4.5 * np.sqrt(0.5 / 1000))
     np.testing.assert_allclose(crowd.faults, crowd.parameters["sd"] ** 2)
-    text = simulate("real SYN.N(reading='variance')", workers=4000, tasks=1).drawn
+    text = simulate("real SYN.N(reading='variance')", workers=2000, tasks=1).drawn
     np.testing.assert_allclose(text.faults, crowd.parameters["sd"])  # the same draws, read as variances
 
 
@@ -96,14 +96,14 @@ def samples(crowd: Drawn, repetitions: int) -> tuple[npt.NDArray[Any], npt.NDArr
     return table_of(crowd)[who[:, :, None], what[:, None]], crowd.truth[what]
 
 
-@pytest.mark.parametrize(("outside", "within"), [("fold", 1.2), ("truncate", 3.0)])
-def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within: float) -> None:
+@pytest.mark.parametrize(("outside", "within", "repetitions"), [("fold", 1.2, 500), ("truncate", 3.0, 200)])
+def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within: float, repetitions: int) -> None:
     """Its text truncates the standard deviations; its tables fit better if negative ones count by their size.
 
     That is what happens when nothing is truncated, because a Gaussian error of -0.3 times a draw is one of 0.3 times.
     """
     spec = f"""real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='{outside}')")"""
-    answers, truth = samples(simulate(spec, workers=2000, tasks=500).drawn, 500)
+    answers, truth = samples(simulate(spec, workers=2000, tasks=500).drawn, repetitions)
     unweighted = np.square(answers.mean(axis=1) - truth).mean(axis=1)
     for method, printed in ((allalike.PTD(), -20), (allalike.IPTD(), -25)):
         weight = weights_of(answers, method)
@@ -122,7 +122,7 @@ def test_numbers_of_the_paper_come_out_with_its_real_crowd(outside: str, within:
 )
 @pytest.mark.filterwarnings("ignore::allalike.ConvergenceWarning")
 def test_numbers_of_the_paper_come_out_with_its_ranking_crowds(name: str, method: str, printed: float) -> None:
-    crowd = simulate(name, workers=2000, tasks=2000, answers_per_task=10)
+    crowd = simulate(name, workers=2000, tasks=600, answers_per_task=10)
     result = allalike.discover(crowd.answers.per_task(), method=method, gold=crowd.truth)
     error, unweighted = (result.found.joined().found[found] for found in ("gold", "unweighted_gold"))
     assert improvement(error, unweighted).mean() == pytest.approx(printed, abs=1.2)

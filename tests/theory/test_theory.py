@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 def test_estimated_faults_are_unbiased_for_any_crowd_without_bias() -> None:
     rng = np.random.default_rng(5)
     variance = np.array([0.2, 0.5, 1.0, 1.5, 3.0])
-    noise = rng.normal(size=(4_000, 5, 6)) * np.sqrt(variance)[:, None]
-    reports = rng.normal(0, 3, (4_000, 1, 6)) + noise
+    noise = rng.normal(size=(1_000, 5, 6)) * np.sqrt(variance)[:, None]
+    reports = rng.normal(0, 3, (1_000, 1, 6)) + noise
     near(np.array([fit.fault for fit in fit_all(reports, PTDAK())]), variance)
 
 
@@ -45,7 +45,7 @@ def errors(m: int, repetitions: int) -> dict[str, float]:
 
 
 def test_with_many_tasks_the_estimate_without_ridge_comes_near_the_oracle() -> None:
-    many, few = errors(400, 400), errors(4, 1500)
+    many, few = errors(400, 200), errors(4, 500)
     assert many["oracle"] == pytest.approx(0.1226, rel=0.1)
     assert many["ridge 0"] == pytest.approx(many["oracle"] * 0.1246 / 0.1226, rel=0.02)
     assert many["ridge 0"] < many["ridge 4"]

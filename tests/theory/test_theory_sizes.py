@@ -19,14 +19,14 @@ def test_gaussian_moments_are_those_of_scipy(variance: float) -> None:
 
 
 def deviations(rng: np.random.Generator, n: int, m: int, lean: float) -> Floats:
-    """Draw 400 crowds whose workers are too high, or for one in five too low, by `lean`, with unit variance.
+    """Draw 100 crowds whose workers are too high, or for one in five too low, by `lean`, with unit variance.
 
     Return how far the disparity of the first worker, who is too high, is from what is expected.
     """
     mu = 1 + lean**2
     expected = theory.expected_disparity(mu, mu, bias=lean, mean_bias=0.6 * lean)
-    found = np.empty(400)
-    for r in range(400):
+    found = np.empty(100)
+    for r in range(100):
         errors = rng.normal(size=(n, m)) + np.where(rng.random((n, 1)) < 0.8, lean, -lean)
         own = rng.normal(size=m) + lean
         found[r] = square(own - errors[1:]).mean()

@@ -84,7 +84,7 @@ def test_a_brush_is_a_mask_for_each_class(tmp_path: Path) -> None:
     assert areas == [("1/cat", 2), ("1/dog", 0), ("1/cat", 1), ("1/dog", 0), ("1/cat", 0), ("1/dog", 2)]
     assert allalike.read(path).domain.name == "bitmap"
     people[0]["result"][0]["value"]["rle"] = [0, 0, 0, 8, 1]
-    with pytest.raises(InputError, match="record 1: 'rle' .*truncated"):
+    with pytest.raises(InputError, match="record 1 .* 'rle' is truncated"):
         opened(write(tmp_path / "cut.json", [{"id": 1, "annotations": people}]))
 
 
@@ -109,5 +109,5 @@ def test_a_control_of_boxes_and_polygons_is_refused_and_others_are_read(tmp_path
     ]
     path = write(tmp_path / "tasks.json", [{"id": 1, "annotations": people}])
     assert answers(path, question="r") == [(1, 1, [{"bbox": [1, 2, 3, 4]}]), (2, 1, [])]
-    with pytest.raises(InputError, match="record 1: the answers to 'l' are mixed: boxes, polygons"):
+    with pytest.raises(InputError, match="the answers to 'l' are mixed: areas, boxes"):
         opened(path, question="l")

@@ -76,7 +76,7 @@ def test_a_picture_without_a_size_ends_where_its_outlines_do_and_that_is_said(tm
     [
         ([flat(SQUARE)], (9, 12), "'a.jpg' .*9 x 12 .*10 x 12"),
         ([flat(SQUARE)], (10**6, 10**6), "'a.jpg' .*100 million"),
-        ([flat(SQUARE)[1:]], (10, 12), "eve.json: annotation 1: .*x and y"),
+        ([flat(SQUARE)[1:]], (10, 12), "eve.json: annotation 1 .*x and y"),
         ({"size": [10, 12], "counts": [5, 2]}, (10, 12), "eve.json: annotation 1 .*run lengths"),
         ({"size": [9, 12], "counts": [5, 2, 101]}, (10, 12), "'a.jpg' .*9 x 12 .*10 x 12"),
     ],

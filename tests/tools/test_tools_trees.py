@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from allalike.errors import InputError
-from files.tool_exports import answers, labelbox, opened, prodigy, recognised, write
+from files.tool_exports import CVAT, answers, coco, labelbox, opened, prodigy, recognised, write
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "tools"
 FORMS = sorted(path for path in CORPUS.rglob("*") if path.is_file() and not path.name.startswith("broken"))
@@ -51,8 +51,6 @@ def test_folders_are_annotators_where_files_have_the_same_names(tmp_path: Path) 
         for number, document in enumerate(documents)
     ]
     assert answers(*paths) == [("ada", 1, "a"), ("ada", 2, "b"), ("bob", 1, "a"), ("bob", 2, "b")]
-    with pytest.raises(InputError, match="documents without their annotators"):
-        opened(paths[0])
 
 
 def submitted(values: Any, user: str = "u1", status: str = "submitted") -> dict[str, Any]:
@@ -181,19 +179,29 @@ def test_records_are_read(name: str, tmp_path: Path) -> None:
         assert opened(path).remarks[0].startswith("Excluded: 1 responses")
 
 
-def test_several_questions_are_one_question_back(tmp_path: Path) -> None:
-    given = {name: {"value": name} for name in ("stars", "rank")}
-    path = write(tmp_path / "records.json", [{"id": 1, "responses": [submitted(given)]}])
-    with pytest.raises(InputError, match="2 questions: .*'rank'.*'stars'") as asked:
+NAMELESS = {
+    "doccano": ("jsonl", [{"id": 1, "text": "x", "label": ["a"]}]),
+    "prodigy": ("jsonl", [prodigy(None)]),
+    "coco": ("json", coco()),
+    "cvat": ("xml", CVAT),
+}
+
+
+@pytest.mark.parametrize("tool", NAMELESS)
+def test_records_without_workers_need_a_file_for_each_annotator(tool: str, tmp_path: Path) -> None:
+    ending, content = NAMELESS[tool]
+    ada, bob = (write(tmp_path / f"{name}.{ending}", content) for name in ("ada", "bob"))
+    question = "boxes" if tool == "cvat" else None
+    assert {row[0] for row in answers(ada, bob, question=question)} == {"ada", "bob"}
+    assert {row[0] for row in answers(ada, question=question, worker_from="filename")} == {"ada"}
+    with pytest.raises(InputError, match="does not name the annotators"):
+        opened(ada, question=question)
+
+
+def test_some_records_without_workers_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "some.jsonl", [prodigy("ada"), prodigy(None)])
+    with pytest.raises(InputError, match="record 2 .*'worker' is missing"):
         opened(path)
-    assert asked.value.options == {"question": "rank"}
-
-
-def test_prodigy_without_names_needs_a_file_for_each_annotator(tmp_path: Path) -> None:
-    ada, bob = (write(tmp_path / f"{name}.jsonl", [prodigy(None)]) for name in ("ada", "bob"))
-    assert [row[0] for row in answers(ada, bob)] == ["ada", "bob"]
-    with pytest.raises(InputError, match="no record has a worker"):
-        opened(ada)
 
 
 def test_a_worker_response_file_of_ground_truth_is_about_its_folder(tmp_path: Path) -> None:
@@ -237,3 +245,6 @@ def test_conll_has_a_column_or_a_file_for_each_annotator(tmp_path: Path) -> None
     other = write(tmp_path / "eve.conll", "Ada NN B-PER\nran VB O\n\nBob NN B-PER\n")
     with pytest.raises(InputError, match="token 2 of sentence 1 .*'ran'"):
         opened(ada, other)
+    moved_break = write(tmp_path / "sam.conll", "Ada NN B-PER\n\nruns VB O\nBob NN B-PER\n")
+    with pytest.raises(InputError, match="sentences of different lengths"):
+        opened(ada, moved_break)

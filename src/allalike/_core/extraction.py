@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation, localcontext
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.late import late_pattern
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 Extract = Callable[[str], str | None]
 _KNOWN = "number, choice, json:KEY, last line, or a regular expression with one group"
@@ -153,8 +149,6 @@ def _find_broken(text: str, key: str) -> str | None:
 
 _MAX_PHRASES = 50  # that are read, from the end of a text
 _MAX_LINE_CHARACTERS = 1000  # that are read of a line
-_BOX_PATTERN = late_pattern(r"\\(?:boxed|fbox)\s*\{")
-_TAG_PATTERN = late_pattern(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
 _PHRASE_PATTERN = late_pattern(
     r"\b(?:answer|verdict|choice|decision)\b[\"'`*_\s)]{0,4}"
     r"(?:(?:is|are|was|would be|will be|should be|equals)\b|[:=\uff1a\n])[\s:*_]*",
@@ -165,7 +159,7 @@ _BOLD_PATTERN = late_pattern(r"\*\*([^*\n]{1,200})\*\*|__([^_\n]{1,200})__")
 
 def _find_boxed(text: str) -> str | None:
     r"""Return the content of the last LaTeX box; an unclosed box ends with its line."""
-    begin, depth = max((found.end() for found in _BOX_PATTERN.finditer(text)), default=None), 1
+    begin, depth = max((found.end() for found in re.finditer(r"\\(?:boxed|fbox)\s*\{", text)), default=None), 1
     if begin is None:
         return None
     for place in range(begin, len(text)):
@@ -177,7 +171,7 @@ def _find_boxed(text: str) -> str | None:
 
 def _find_tagged(text: str) -> str | None:
     """Return the content of the last answer tag."""
-    found = _TAG_PATTERN.findall(text)
+    found = re.findall(r"<(answer|final_answer)>(.*?)(?:</\1>|$)", text, re.DOTALL | re.IGNORECASE)
     return found[-1][1].strip() if found else None
 
 
@@ -220,18 +214,19 @@ _BETTER_PATTERN = late_pattern(
     r"\s+(?:is|would be)\s+"
     r"(?:\w+\s+){0,3}(?:correct|better|best|right|preferred|preferable|superior|winner)\b"
 )
-_TEXT_PATTERN = late_pattern(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 
 
 def extract_choice(text: str) -> str | None:
     r"""Return the letter that a text chooses, in upper case, or a comparison such as ``A>B``; None if it is unclear.
+
+    An unmarked choice is alone in bold or on the last line, at the beginning, or called the best.
 
     >>> for text in ("a)", "[[A]]", "Answer: A", "The answer is (A).", "**A**", r"\boxed{A}", "model_a", "A. Because"):
     ...     assert extract_choice(text) == "A", text
     >>> extract_choice("A dog sat on it."), extract_choice("[[A>>B]]"), extract_choice("tie")
     (None, 'A>>B', 'tie')
     """
-    text = _TEXT_PATTERN.sub(r" \1 ", text.strip())
+    text = re.sub(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}", r" \1 ", text.strip())
     if (whole := _whole(text)) is not None:
         return whole
     if found := _BRACKETS_PATTERN.findall(text):
@@ -242,11 +237,6 @@ def extract_choice(text: str) -> str | None:
     for line in _find_phrases(text):
         if (chosen := _whole(line) or _match(_START_PATTERN, line[:_MAX_CHARACTERS])) is not None:
             return chosen
-    return _extract_unmarked(text)
-
-
-def _extract_unmarked(text: str) -> str | None:
-    """Return an unmarked choice: alone in bold or on the last line, at the beginning, or called the best."""
     for bold in _find_bold(text):
         if (chosen := _whole(bold) or _match(_HEAD_PATTERN, bold)) is not None:
             return chosen
@@ -284,23 +274,17 @@ _NUMBERS_MAX_CHARACTERS = 1000  # of a number
 _MAX_FORMULA_CHARACTERS = 200
 _MAX_END_CHARACTERS = 4000  # at the end of a text that may contain its last number
 _THOUSANDS_PATTERN = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})*,\d{3}(?:\.\d+)?")
-_PLAIN_PATTERN = late_pattern(r"\d+(?:\.\d+)?|\.\d+")
 _TOKEN = r"(?:\d(?:[\d.,]*\d)?|\.\d+)(?:[eE][-+]?\d{1,4}(?![\w.]))?"  # nosec B105 # of a number, not of a login
 _NUMBER_PATTERN = late_pattern(
     rf"(?<![\w^_])(?<!\^\{{)(?<!_\{{)(?<!\d[.,])"
     rf"(?P<sign>(?:(?<![\w)\]}}])[-+])?)(?:[$€£¥₹]\s?)?(?P<minus>-?)"
     rf"(?:(?P<whole>\d+)\s+(?=\d+\s?/\s?\d))?(?P<top>{_TOKEN})(?:\s?/\s?(?P<below>{_TOKEN})(?!\s?/))?"
 )
-_HASHES_PATTERN = late_pattern(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)")
 _PURE_PATTERN = late_pattern(r"[^\w.,]*(?:[\d.,]|[-+/]|[eE][-+]?\d)+[^\w.,]*[.]?(?:\s*[^\W\d][\w²³^°/ .-]*)?\W*")
 _SYMBOLS_PATTERN = late_pattern(
     r"\\?sqrt|\\[dtc]?frac|√|\\pi\b|π|\\infty|∞|\\pm|±|\\theta|\\log|\\ln|\\sin|\\cos|\\tan"
 )
 _VARIABLE_PATTERN = late_pattern(r"\d\s?\*?(?:[xyzabcknpqrt]\b|\()|\b[xyzn]\s*[-+*/^]|[\d)}]\s*\^|\d\s*[-+*]\s*\d")
-_TUPLE_PATTERN = late_pattern(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?")
-_SPACED_PATTERN = late_pattern(r"\d{1,3}(?: \d{3})+(?:\.\d+)?")
-_SENTENCE_END_PATTERN = late_pattern(r"(?<!approx)(?<!\bca)[.!?](?=\s)")
-_SAYS_PATTERN = late_pattern(r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?")
 _LATEX = (  # notation of LaTeX and of print, and the plain one
     (late_pattern(r"[\u2010-\u2013\u2212](?=\s?[\d.$\\])"), "-"),
     (late_pattern(r"\\([$%#&])"), r"\1"),
@@ -340,10 +324,11 @@ def extract_number(text: str) -> str | None:
     for find in (partial(_find_answer_field, keys=_ANSWER_KEYS[:2]), _find_tagged, _find_boxed):
         if (marked := find(text)) is not None:
             return _read_marked(marked)
-    if found := _HASHES_PATTERN.findall(text):
+    if found := re.findall(r"(?<!#)#{4,}\s*((?:[^\w\n]{0,4})[\d.][^\n]*)", text):
         return _first(_without_latex(found[-1][:_NUMBERS_MAX_CHARACTERS]))
     for line in _find_phrases(text.replace("**", "")):
-        if (number := _first(_SENTENCE_END_PATTERN.split(_without_latex(line), maxsplit=1)[0])) is not None:
+        sentence = re.split(r"(?<!approx)(?<!\bca)[.!?](?=\s)", _without_latex(line), maxsplit=1)[0]
+        if (number := _first(sentence)) is not None:
             return number
     plain = _without_latex(text[-_MAX_END_CHARACTERS:])
     for bold in _find_bold(plain):
@@ -370,7 +355,8 @@ def _read_marked(text: str) -> str | None:
     if (only := _only(plain)) is not None:
         return only
     value = plain.rpartition("=")[2].strip()
-    is_tuple = _TUPLE_PATTERN.fullmatch(value) and not _THOUSANDS_PATTERN.fullmatch(value)
+    several = re.fullmatch(r"[(\[{]?\s*-?[\d./]+(?:\s*[,;]\s*-?[\d./]+)+\s*[)\]}]?", value)
+    is_tuple = several and not _THOUSANDS_PATTERN.fullmatch(value)
     has_variable = _VARIABLE_PATTERN.search(value) and not re.search(r"(?<!\\)[A-Za-z]{3}", value)
     if not (is_tuple or has_variable or _SYMBOLS_PATTERN.search(value)) and (number := _first(plain)) is not None:
         return number
@@ -387,14 +373,15 @@ def _only(text: str) -> str | None:
     """Return the number if a text is only a number with spaces between thousands."""
     bare = text.strip().strip("$€£%.*` ")
     digits = bare.lstrip("-")
-    is_spaced = _SPACED_PATTERN.fullmatch(digits) is not None
+    is_spaced = re.fullmatch(r"\d{1,3}(?: \d{3})+(?:\.\d+)?", digits) is not None
     return _value(("-" if bare.startswith("-") else "") + digits.replace(" ", ",")) if is_spaced else None
 
 
 def _first(text: str) -> str | None:
     """Return the number after the last equals sign, after "is" or a synonym, or else the first number."""
     behind = text.rpartition("=")[2]
-    starts = [place.end() for place in _SAYS_PATTERN.finditer(behind)]
+    says = r"\b(?:is|are|be|equals)\s+(?:about\s+|approximately\s+|exactly\s+)?"
+    starts = [place.end() for place in re.finditer(says, behind)]
     for numbers in (_numbers(behind), _numbers(text)):
         if numbers:
             return next((number for place, number in numbers if place in starts), numbers[0][1])
@@ -428,7 +415,7 @@ def _decimal(token: str) -> Decimal | None:
     digits, mark, exponent = token.lstrip("-").replace("E", "e").partition("e")
     if _THOUSANDS_PATTERN.fullmatch(digits):
         digits = digits.replace(",", "")
-    if not _PLAIN_PATTERN.fullmatch(digits) or len(digits) > _NUMBERS_MAX_CHARACTERS:
+    if not re.fullmatch(r"\d+(?:\.\d+)?|\.\d+", digits) or len(digits) > _NUMBERS_MAX_CHARACTERS:
         return None
     with suppress(InvalidOperation):
         return Decimal(("-" if token.startswith("-") else "") + digits + mark + exponent)

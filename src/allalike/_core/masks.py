@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +28,6 @@ from allalike._core.late import need
 from allalike._core.limits import MAX_PIXELS, MAX_VOXELS
 from allalike._core.system.files import Archive
 from allalike.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
-
-    Part: TypeAlias = Sequence[Sequence[float]] | "Mask"  # the points of an outline, or a mask
-    Opened = tuple["Grid", Callable[[], npt.NDArray[Any]]]  # the size from the header, and the decoder
 
 Bits = npt.NDArray[np.uint8]
 Pixels = npt.NDArray[np.bool_]
@@ -144,6 +138,10 @@ class Mask:
     def shown(self) -> Pixels:
         """Return the whole image or volume."""
         return self.pixels() if self.grid is None else self.pixels().reshape(self.grid.shape[::-1]).T
+
+
+Part: TypeAlias = Sequence[Sequence[float]] | Mask  # the points of an outline, or a mask
+Opened = tuple[Grid, Callable[[], npt.NDArray[Any]]]  # the size from the header, and the decoder
 
 
 def check_size(height: int, width: int) -> None:

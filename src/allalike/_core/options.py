@@ -14,16 +14,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.limits import MAX_OPTION_CHARACTERS
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Check = Callable[[Any, str], Any]
 _EXACT = 1 << 53  # floats represent every integer below this

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections import UserDict
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -12,27 +13,17 @@ from allalike._core.options import check_length
 from allalike.errors import AliasWarning, OptionError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
 
 class Alias(NamedTuple):
-    """A name used by other packages, the equivalent name in allalike if there is one, and a remark.
-
-    >>> Alias("MajorityVote", "UA").note
-    'MajorityVote is called UA here.'
-    """
+    """A name used by other packages, the equivalent name in allalike if there is one, and a remark."""
 
     name: str
     ours: str
     details: str = ""
-
-    @property
-    def note(self) -> str:
-        """The message for a class that is replaced by ours."""
-        return f"{self.name} is called {self.ours} here{self.details and ' '}{self.details}."
 
 
 class Registry(UserDict[str, type[T]]):
@@ -134,7 +125,9 @@ def explain_name(given: Any, known: Mapping[str, Any]) -> str | None:
     """
     name = given.partition("(")[0] if isinstance(given, str) else ""
     alias = None if _match(name.strip(), known) else _find_alias(name, known)
-    return alias.note if alias and alias.ours else None
+    if alias is None or not alias.ours:
+        return None
+    return f"{alias.name} is called {alias.ours} here{alias.details and ' '}{alias.details}."
 
 
 def _find_alias(name: str, known: Mapping[str, Any]) -> Alias | None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from allalike._core.late import late_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _NAMES = (
     "about|abstain_label|domain|duplicates|engine|exclude|gold|gold_map|include|memory|min_confidence|missing|na_values"

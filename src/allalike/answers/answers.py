@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,18 +14,13 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, unite
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import shorten
+from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.options import check_choice
 from allalike._core.words import count
 from allalike.answers.cleaning import Cleaning
 from allalike.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, Truths
     from allalike.domains import Domain, Encoding
 

@@ -5,8 +5,9 @@ Each distinct label is examined once, however many rows have it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,6 @@ from allalike._core.columns.values import arrow_of, has_blank_edges, is_text, sh
 from allalike._core.late import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, LabelError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Mask = npt.NDArray[np.bool_]
 _KEPT, _ABSTAINED, _UNPARSED = 0, 1, 2

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, sum_by
 from allalike._core.columns.column import Column
-from allalike._core.columns.matches import write_plainly
+from allalike._core.columns.values import Values, write_plainly
 from allalike.errors import GoldError, InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from allalike._core.blocks.block import Array
-    from allalike._core.columns.values import Values
     from allalike.domains import Domain, Encoding
 
 _PLAIN = (str, int, float)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from allalike._core.blocks.block import Array
-    from allalike._core.masks import Grid, Mask
+    from allalike._core.masks import Mask
     from allalike.answers.answers import Answers
     from allalike.domains import Encoding
 
@@ -90,25 +90,22 @@ def write_columns(folder: Path, name: str, parts: Iterable[Mapping[str, Values |
         writer: Any = None
         schema = None
         for part in parts:
-            table = _write_table(part)
+            arrays, fields = [], []
+            for column, values in part.items():
+                data = values.data if isinstance(values, Values) else arrow_of(values)
+                objects = isinstance(data, list)
+                if objects:
+                    texts = [json.dumps(_write(value), ensure_ascii=False) for value in data]
+                    data = pa.array(texts, pa.large_string())
+                arrays.append(data)
+                fields.append(pa.field(column, data.type, metadata={_FORM: _OBJECTS} if objects else None))
+            table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
             if schema != table.schema:
                 stack.close()
                 path = folder / f"{name}-{len(name_files(folder, name)) + 1}.parquet"
                 writer, schema = ParquetWriter(path, table.schema, **_WRITTEN), table.schema
                 stack.enter_context(closing(writer))
             writer.write_table(table)
-
-
-def _write_table(columns: Mapping[str, Values | Array]) -> Any:
-    arrays, fields = [], []
-    for name, column in columns.items():
-        values = column if isinstance(column, Values) else Values(arrow_of(column))
-        objects = isinstance(values.data, list)
-        texts = (json.dumps(_write(value), ensure_ascii=False) for value in values.data) if objects else ()
-        array = pa.array(texts, pa.large_string()) if objects else values.data
-        arrays.append(array)
-        fields.append(pa.field(name, array.type, metadata={_FORM: _OBJECTS} if objects else None))
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def read_columns(paths: Sequence[Path], names: Sequence[str], *, complete: bool = True) -> Iterator[dict[str, Column]]:
@@ -201,7 +198,7 @@ def _read(value: Any) -> Any:
 
 def _read_mask(parts: list[Any]) -> Mask:
     """Return a mask after checking its sizes; no more bytes are unpacked than the image needs."""
-    from allalike._core.masks import Mask, check_size
+    from allalike._core.masks import Grid, Mask, check_size
 
     (height, width, top, left), (rows, columns), text, grid = parts
     if not all(type(number) is int and number >= 0 for number in (height, width, top, left, rows, columns)):
@@ -216,17 +213,13 @@ def _read_mask(parts: list[Any]) -> Mask:
     bits = np.frombuffer(held, np.uint8).reshape(rows, columns)
     if bits.size and not np.unpackbits(bits, axis=1)[:, left % 8 :].any():
         raise ValueError("a mask has no pixels of its object")
-    return Mask(height, width, top, left, bits, grid=None if grid is None else _read_grid(grid, height, width))
-
-
-def _read_grid(parts: list[Any], height: int, width: int) -> Grid:
-    from allalike._core.masks import Grid
-
-    (x, y, z), affine = parts
+    if grid is None:
+        return Mask(height, width, top, left, bits)
+    (x, y, z), affine = grid
     matrix = None if affine is None else np.array(affine, np.float64)
     if (x, y * z) != (width, height) or not (matrix is None or (matrix.shape == (4, 4) and np.isfinite(matrix).all())):
         raise ValueError("the grid of a volume differs from its mask")
-    return Grid((x, y, z), matrix)
+    return Mask(height, width, top, left, bits, grid=Grid((x, y, z), matrix))
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "dict": dict, "mask": _read_mask}

@@ -30,7 +30,6 @@ from allalike.errors import (
     DataWarning,
     OptionError,
     OutputError,
-    ReportWarning,
 )
 from allalike.readers.formats.places import spool
 
@@ -255,8 +254,7 @@ def progress_and_notes(options: Mapping[str, Any], *, force: bool = False) -> It
     Data warnings are errors, unless the option force is set. Notes on the data are in the summary.
     """
     with warnings.catch_warnings(record=True) as caught:
-        for kind in (ConvergenceWarning, ReportWarning):
-            warnings.simplefilter("always", kind)
+        warnings.simplefilter("always", ConvergenceWarning)
         warnings.simplefilter("ignore" if force or options.get("force") else "error", DataWarning)
         for listed in (DataNote, AliasWarning):
             warnings.simplefilter("ignore", listed)

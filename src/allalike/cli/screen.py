@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from allalike.engines import Piece
     from allalike.result.result import Result
 
-    Flags = Sequence[Sequence[str]]
 
 _N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, gold labels for intervals
 _MAX_ID = 24  # characters of an id in a column; longer ids get a separate line
@@ -63,11 +62,9 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
     Ties were broken at random in 1 task.
     """
     from allalike.methods.auto.next_labels import rank_tasks
-    from allalike.result.quality import list_reasons
 
     summary = Summary.from_dict(result.summary)
     look = summary.answers <= _MAX_ANSWERS
-    flags = list_reasons(result.run, result.weighing, look=look)
     uncertain = rank_tasks(result.found.pieces(), _N_TASKS)
     kind = summary.domain.name if summary.domain.classes is None else count(summary.domain.classes, "class")
     workers = [*_describe_agreement(result, look=look), *map(dress, describe_screening(summary, flagged=False))]
@@ -75,10 +72,10 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
         Line(f"{format_counts(*summary.counts)}, {kind}", bold=True),
         *_fold([*_describe_labels(result, summary, look=look), *_describe_tasks(result, uncertain)]),
         Line(""),
-        *_list_workers(result, flags),
+        *_list_workers(result),
         *_fold(workers, "  "),
     ]
-    return [*lines, *draw_steps(_list_steps(result, paths, typed, flags, uncertain), paths)]
+    return [*lines, *draw_steps(_list_steps(result, paths, typed, uncertain), paths)]
 
 
 def draw_steps(steps: Sequence[tuple[str, str]], paths: Sequence[Path]) -> list[Line]:
@@ -153,15 +150,15 @@ def _describe_agreement(result: Result, *, look: bool) -> list[str]:
 # Workers: the best and the worst, with error, rank range, a bar for the weight, and flags.
 
 
-def _list_workers(result: Result, flags: Flags) -> list[Line]:
+def _list_workers(result: Result) -> list[Line]:
     """Return a table of the best and the worst workers, each with flags."""
     picked = _pick(result)
     columns = _list_columns(result, picked)
     table: list[Sequence[object]] = list(zip(*columns.values(), strict=True))
-    names, reasons = list(columns["worker"]), [", ".join(flags[number]) for number in picked]
+    names, reasons = list(columns["worker"]), [result._flagged["reason"][number] for number in picked]
     if len(result.run.workers) > len(picked):
         for listed, gap in ((table, ("...", *[""] * (len(columns) - 1))), (names, "..."), (reasons, "")):
-            listed.insert(_N_WORKERS, gap)  # type: ignore[arg-type]
+            listed.insert(_N_WORKERS, gap)
     short = [("" if len(str(name)) > _MAX_ID else name, *row[1:]) for name, row in zip(names, table, strict=True)]
     head, *texts = rows([tuple(columns), *short]).split("\n")
     width = max(map(len, [head, *texts]))
@@ -249,9 +246,7 @@ def _has_blocks() -> bool:
 # Next steps: commands with their purpose, the most useful first.
 
 
-def _list_steps(
-    result: Result, paths: Sequence[Path], typed: Sequence[str], flags: Flags, uncertain: Piece
-) -> list[tuple[str, str]]:
+def _list_steps(result: Result, paths: Sequence[Path], typed: Sequence[str], uncertain: Piece) -> list[tuple[str, str]]:
     """List commands that use gold labels, or the saved result."""
     from allalike.readers.sources import is_passing
     from allalike.result.saved import find_digest
@@ -264,7 +259,7 @@ def _list_steps(
     if not typed:
         return steps
     folder = next((str(path.parent) for path in paths[:1] if not is_passing(path) and find_digest(path.parent)), None)
-    if folder and (worker := _find_flagged(result, flags)) is not None:
+    if folder and (worker := _find_flagged(result)) is not None:
         steps.append((shlex.join(["allalike", "explain", folder, "worker", worker]), "why this worker is flagged"))
     if folder is None or result.run.worker_task is not None:
         return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
@@ -273,15 +268,14 @@ def _list_steps(
     return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")]
 
 
-def _find_flagged(result: Result, flags: Flags) -> str | None:
+def _find_flagged(result: Result) -> str | None:
     """Return the worker to examine first: one significantly worse than the crowd, otherwise one to exclude."""
-    from allalike.result.quality import flag_workers
     from allalike.result.summaries import find_worse
 
     worse = find_worse(result.run, result.weighing)
-    kinds = flag_workers(result.run, result.weighing, flags)
+    kinds = result._flagged["flag"].tolist()
     order = _order_workers(result)[0][::-1]
-    flagged = [] if worse is None else [number for number in order if number in worse.workers]
+    flagged = [] if worse is None else [number for number in order if number in worse.evidence]
     flagged += [number for kind in ("look", "block") for number in order if kinds[number] == kind]
     return str(result.run.workers[flagged[0]]) if flagged else None
 

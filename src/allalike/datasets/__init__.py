@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping  # noqa: TC003
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import product
-from pathlib import Path  # noqa: TC003  # hints of public names are evaluated
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from allalike._core.registry import find
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 __all__ = ["DATASETS", "SOURCES", "DataSource", "File", "fetch", "path", "source_of"]
 

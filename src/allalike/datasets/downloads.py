@@ -214,7 +214,12 @@ def _download(url: str, target: Path, progress: _Progress, checksum: str | None 
     try:
         store.fetch(name, downloader=download)
     except RequestException as error:
-        raise DataError(f"{url} cannot be fetched: {_reason(error)}. Nothing was saved.") from error
+        if error.response is not None:
+            reason = f"HTTP Error {error.response.status_code}: {error.response.reason}"
+        else:
+            cause = error.args[0] if error.args else ""
+            reason = str(getattr(cause, "reason", cause)).rpartition(">: ")[2]  # without the names of objects in memory
+        raise DataError(f"{url} cannot be fetched: {reason}. Nothing was saved.") from error
     except ValueError as error:
         raise DataError(f"{url} does not match the {checksum} of the catalogue. Nothing was saved.") from error
 
@@ -239,11 +244,3 @@ class _Progress:
     def reset(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-def _reason(error: OSError) -> str:
-    response = getattr(error, "response", None)
-    if response is not None:
-        return f"HTTP Error {response.status_code}: {response.reason}"
-    cause = error.args[0] if error.args else ""
-    return str(getattr(cause, "reason", cause)).rpartition(">: ")[2]  # without the names of objects in memory

@@ -11,8 +11,6 @@ which takes linear time after sorting once. The weighted median minimises a task
 the mean does for squares.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, Order, add_up_to, sum_by

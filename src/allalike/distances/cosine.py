@@ -8,14 +8,9 @@ distance ranges from 0 (same direction) through 1 (orthogonal) to 2 (opposite). 
 direction.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
+from allalike._core.blocks.block import Array, Floats
 
 
 def scaled(vectors: Array) -> Floats:

@@ -7,19 +7,14 @@ each row in another. Compiled code counts the common elements of two rows in one
 ignored: ``{"cat"}`` is as distant from ``{"cats"}`` as from ``{"sea"}``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Floats
 from allalike._core.late import sparse
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-    from allalike._core.blocks.block import Floats
 
 Places = npt.NDArray[np.int64]
 

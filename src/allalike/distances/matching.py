@@ -1,7 +1,10 @@
 """Distances between collections of objects, such as the boxes in an image, by optimal matching.
 
-    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class f1:       d = 1 -
-    2 M / (|A| + |B|) jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M) count:    d = ||A| - |B|| / max(|A|, |B|)
+    M(A, B) = largest sum of s(a, b) over one-to-one matchings of objects of A and B of the same class
+
+    f1:       d = 1 - 2 M / (|A| + |B|)
+    jaccard:  d = (|A| + |B| - 2 M) / (|A| + |B| - M)
+    count:    d = ||A| - |B|| / max(|A|, |B|)
 
 Here s is the similarity of two objects, from 0 to 1. All distances are between 0 and 1: 0 for two empty collections,
 and 1 for an empty and a nonempty one. If objects match only above a similarity of one half, ``f1`` is 1 minus the
@@ -15,25 +18,23 @@ are passed to `scipy.sparse.csgraph.min_weight_full_bipartite_matching`, for sev
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats, sum_by
 from allalike._core.late import sparse
+from allalike._core.masks import Mask
 from allalike._core.system.memory import check_memory
 from allalike.distances.jaccard import chunks, ranges
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
-    from allalike._core.masks import Mask
-
 Places = npt.NDArray[np.int64]
 _BYTES_PER_MEETING = 120  # per pair of objects: indices, shapes and similarity
+CELLS_PER_CHUNK = 1 << 19  # pairs of objects compared at a time
 _EDGES_AT_ONCE = 1 << 10  # edges matched together, from several pairs of collections
 _MAX_SPARE_PORTS = 1 << 20  # maximum number of unused indices before ends are renumbered
 
@@ -103,6 +104,19 @@ def pack(labels: Sequence[Sequence[tuple[Hashable, ...]]], width: int) -> Collec
         np.fromiter(map(number.__getitem__, given), np.int64, len(given)),
         classes,
     )
+
+
+def meet(left: Collections, i: Places, right: Collections, j: Places) -> Iterator[tuple[slice, Members]]:
+    """Yield the objects of pairs i[k], j[k] of collections, in chunks: task k has the answers 2 k and 2 k + 1."""
+    kinds = right.kind if right is left else right.kinds_among(left.classes)
+    for part in chunks((left.sizes[i] + right.sizes[j]) ** 2, CELLS_PER_CHUNK):
+        one, own = ranges(left.first[i[part]], left.first[i[part] + 1])
+        other, theirs = ranges(right.first[j[part]], right.first[j[part] + 1])
+        answer = np.concatenate([2 * one, 2 * other + 1])
+        order = np.argsort(answer, kind="stable")
+        geometry = np.concatenate([left.geometry[own], right.geometry[theirs]])[order]
+        kind = np.concatenate([left.kind[own], kinds[theirs]])[order]
+        yield part, Members(geometry, kind, answer[order], answer[order] // 2)
 
 
 def sweep(low: Floats, high: Floats, cell: Places) -> tuple[Places, Places]:

@@ -4,16 +4,12 @@ Points of different cells, such as images, are never near each other. Each cell 
 axis, with gaps larger than any radius of interest. Within a cell this axis has no effect, so a single tree suffices.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-    from allalike.distances.matching import Places
+from allalike._core.blocks.block import Floats
+from allalike.distances.matching import Places
 
 _NEIGHBOURS = 8  # neighbours considered per point
 _SHARE_DOUBLED = 0.01  # share of points that a worker may mark twice

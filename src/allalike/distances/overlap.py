@@ -6,19 +6,13 @@ Jaccard is a metric. Both need one count per pair: the common bits of two masks.
 that are equal in all of them are skipped, and the rest are compared in pieces that fit into the cache.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Floats
 from allalike._core.masks import Mask, lay_over
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Floats
 
 Counts = npt.NDArray[np.int64]
 

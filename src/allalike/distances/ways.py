@@ -4,18 +4,14 @@ The similarity of two concepts with depths a and b, whose last common ancestor h
 Palmer 1994). A node's path is the set of its ancestors and itself, so this is the Dice coefficient of two sets.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from allalike._core.blocks.block import Array, Floats
+from allalike._core.blocks.block import Array, Floats
 
 Way = tuple[str, ...]
 

@@ -11,16 +11,17 @@ Masks work for outlines of one object per image. They fail for thin structures s
 pixel counts as much as a wrong object. For several objects per image, use one task per object (``values``) or boxes.
 """
 
-from __future__ import annotations
-
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.blocks.pairs import PairDistances, check_pairs, pair_chunks
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_bytes, mix
@@ -40,21 +41,13 @@ from allalike._core.masks import (
 from allalike._core.options import check_number, flag, number, option
 from allalike._core.system.json_text import parse_json
 from allalike.distances import overlap
-from allalike.domains.contract import Marks, spell_domain
+from allalike.domains.contract import Domain, Marks, spell_domain
 from allalike.domains.pairwise import Pairwise, objects
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.majority import AnswerMasks, pixel_majority
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains.contract import Domain
-
 
 _MANY_VALUES, _MANY_CLASSES = 20, 64  # beyond these, values are probably shades of grey
 _MIDDLE_OF_BYTES = 128

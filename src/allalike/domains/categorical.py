@@ -13,17 +13,17 @@ family (`allalike.Tree`). Different spellings of a label count as different clas
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import group_labels
+from allalike._core.blocks.block import Array, Block, Floats, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, is_string
+from allalike._core.columns.values import Values, find_places, is_string
 from allalike._core.extraction import check_extract
 from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
@@ -34,11 +34,6 @@ from allalike.errors import LabelError
 from allalike.noise import OneCoin
 from allalike.rules.base import Rule
 from allalike.rules.vote import plurality
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats
 
 _MAX_RATINGS = 11  # levels of a rating scale, such as 0 to 10
 
@@ -95,10 +90,24 @@ class Categorical(Domain):
         return ClassEncoding.of(self, labels.factors[1])
 
 
+class ClassKernels(Kernels):
+    """Sums of Hamming distances in linear time."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return hamming.distance(left, right)
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        return hamming.peer_distances(block, weights)
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        return hamming.pair_sums(block, rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClassEncoding(Encoding):
     """The sorted distinct labels; a code is the index of a label among them."""
 
+    kernels_type: ClassVar[type[Kernels]] = ClassKernels
     domain: Categorical
     labels: Values
     label_hash: npt.NDArray[np.uint64]
@@ -112,10 +121,6 @@ class ClassEncoding(Encoding):
                 f" the labels: {list_some(labels.tolist(), 5)}."
             )
         return cls(domain=domain, labels=labels, label_hash=labels.hashes())
-
-    @property
-    def kernels(self) -> ClassKernels:
-        return ClassKernels(domain=self.domain)
 
     @property
     def n_labels(self) -> int:
@@ -204,19 +209,6 @@ class ClassEncoding(Encoding):
             return ""
         steps = np.diff(np.sort(column.numbers))
         return "in a row" if 2 <= len(steps) < _MAX_RATINGS and np.all(steps == 1) else "any"
-
-
-class ClassKernels(Kernels):
-    """Sums of Hamming distances in linear time."""
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return hamming.distance(left, right)
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        return hamming.peer_distances(block, weights)
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        return hamming.pair_sums(block, rows)
 
 
 def _united(parts: Sequence[Values]) -> Values:

@@ -21,32 +21,28 @@ Capabilities that only some label types have are properties, which are None for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as options_of
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import known_sums
+from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, known_sums
 from allalike._core.blocks.pairs import add_pairs, pair_chunks
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values
 from allalike._core.options import Options
 from allalike._core.registry import did_you_mean
+from allalike.domains.offsets import Offsets
 from allalike.domains.spelling import Spelling
 from allalike.errors import UnknownNameError
+from allalike.noise import Noise
+from allalike.rules import Decision, Rule
 from allalike.rules.base import find_rule, unknown
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
-    from allalike._core.columns.values import Values
-    from allalike.domains.offsets import Offsets
-    from allalike.noise import Noise
-    from allalike.rules import Decision, Rule
-
-    Measure = Callable[[Array, Array], Floats]
+Measure = Callable[[Array, Array], Floats]
 
 E = TypeVar("E", bound="Encoding")
 
@@ -178,13 +174,14 @@ class Encoding(ABC):
     subtracted from each worker's numbers before answers are compared, if bias correction is enabled.
     """
 
+    kernels_type: ClassVar[type[Kernels]]
     domain: Domain
     offsets: Offsets | None = field(default=None, compare=False)
 
     @property
-    @abstractmethod
     def kernels(self) -> Kernels:
-        """The kernels for blocks prepared by this encoding."""
+        """The kernels for blocks prepared by this encoding; override it if they need more than the domain."""
+        return self.kernels_type(domain=self.domain)
 
     @property
     def numeric(self) -> bool:

@@ -9,29 +9,24 @@ fails if the distance does not reflect errors, that is, if correct answers are f
 together. The function is called for every pair of answers to a task: 100 answers need about 5,000 calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike.domains.pairwise import Pairwise, PairwiseEncoding, objects
+from allalike._core.blocks.block import Array, Floats
+from allalike._core.columns.column import Column
+from allalike._core.columns.values import Values
+from allalike.domains.contract import Encoding
+from allalike.domains.pairwise import Pairwise, PairwiseEncoding, Places, objects
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
+from allalike.rules.base import Rule
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
-    from allalike._core.columns.column import Column
-    from allalike._core.columns.values import Values
-    from allalike.domains.contract import Encoding
-    from allalike.domains.pairwise import Places
-    from allalike.rules.base import Rule
 
 _N_CHECKED = 12  # number of labels whose pairwise distances are validated
 

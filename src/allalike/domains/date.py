@@ -16,23 +16,20 @@ of 6 May is as wrong as a date a year off, and their mean occurs in no answer. U
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
 from allalike._core.options import option
 from allalike.domains.moments import DateForm, read_moment
 from allalike.domains.real import Real, RealEncoding, RealKernels
 from allalike.domains.spelling import Spelling
 from allalike.domains.written_labels import check_date_form, read_date, write_date
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +47,6 @@ class Date(Real):
         Aggregation rule: weighted ``mean`` or ``median``. Default: the one that fits the distance.
     bias
         Whether to estimate and subtract each worker's mean deviation (too early or too late).
-    scale
-        Whether to estimate each worker's scale factor as well.
     form
         Format of dates, if not ISO 8601: the last day of 2024 written like the labels, such as ``31/12/2024``,
         ``12/31/2024`` or ``31 Dec 2024``.

@@ -10,27 +10,23 @@ intervals or their exact boundaries matter (use `allalike.Spans`), and for event
 (use `allalike.Points` on one axis).
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Block
 from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
+from allalike.distances.matching import Collections
 from allalike.domains.pairwise import Pairwise
 from allalike.domains.spelling import read_list, write_json
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.majority import find_boundaries, point_majority
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from allalike._core.blocks.block import Block
 
 _LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # larger whole numbers are not exact
@@ -76,11 +72,11 @@ class Interval(Pairwise):
     def _key(self, parsed: Any) -> object:
         return tuple((float(begin), float(end)) for begin, end in parsed)
 
-    def _prepare_rule(self, block: Block, store: lengths.Unions) -> list[object]:
+    def _prepare_rule(self, block: Block, store: Collections) -> list[object]:
         if self.rule != "majority":
             return []
         answer, place = ranges(store.first[block.label], store.first[block.label + 1])
-        return [find_boundaries(block, answer, store.begin[place], store.end[place])]
+        return [find_boundaries(block, answer, *store.geometry[place].T)]
 
     def _present(self, parsed: Any, common: bool) -> list[list[Any]]:
         number = int if common else float

@@ -10,20 +10,17 @@ calendar are supported, and days have 24 hours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import late_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from allalike._core.blocks.block import Array, Floats
 
 _WRITTEN = late_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"

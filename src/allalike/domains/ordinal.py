@@ -19,12 +19,14 @@ deviations count as errors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from allalike._core.blocks.block import group_labels
+from allalike._core.blocks.block import Array, Block, Floats, Ties, group_labels
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa
 from allalike._core.limits import MAX_LEVELS
@@ -39,12 +41,6 @@ from allalike.noise import General, Noise, OneCoin
 from allalike.rules.base import Rule, unknown
 from allalike.rules.levels import level_mean, level_median, take_nearest, weigh_levels
 from allalike.rules.vote import plurality
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
 
 _MAX_SHOWN = 12
 _MAX_GROUPS = 4  # maximum ratio of groups to answers, for a group per task and level

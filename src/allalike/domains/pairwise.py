@@ -8,27 +8,22 @@ store optimised for comparisons; prepared labels are indices into that store.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels, Measure
 from allalike.noise import General
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.columns.column import Column
-    from allalike.domains.contract import Measure
-
-    Places = npt.NDArray[np.intp]
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -116,58 +111,6 @@ class Pairwise(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairwiseEncoding(Encoding):
-    """Parsed labels and their shared property."""
-
-    domain: Pairwise
-    common: Any = None
-
-    @property
-    def kernels(self) -> PairwiseKernels:
-        return PairwiseKernels(domain=self.domain)
-
-    def merge(self, others: Sequence[Self]) -> Self:
-        return replace(self, common=self.domain._join_common([self.common, *(other.common for other in others)]))
-
-    def encode(self, labels: Column) -> Array:
-        codes, parsed = labels.parsed(self.domain._parse)
-        return objects(parsed)[codes]
-
-    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
-        return self.merge(
-            [replace(self, common=self.domain._find_common(labels.parsed(self.domain._parse)[1]))]
-        ), self.encode(labels)
-
-    def decode(self, codes: Array) -> Values:
-        return Values([self.domain._present(label, self.common) for label in codes], text=self.domain._text)
-
-    def store(self, block: Block) -> Block:
-        if Stored in block:
-            return block
-        labels, place = distinct(block.label)
-        label_hash = hash_objects(map(self.domain._key, labels))
-        return replace(block, label=place).keeping(Stored(objects(labels), self.domain._pack(labels), label_hash))
-
-    def prepare(self, block: Block) -> Block:
-        stored = self.store(block)
-        store = stored[Stored].store
-        pairs = self.domain._compare_answers(stored, store)
-        return stored.keeping(self._hash_answers(stored), pairs, *self.domain._prepare_rule(stored, store))
-
-    def _hash_answers(self, stored: Block) -> AnswerHashes:
-        """Hash the label of each answer in a stored block."""
-        return AnswerHashes(self.domain._hash_answers(stored, stored[Stored].store, stored[Stored].label_hash))
-
-
-def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
-    """Return the distinct parsed labels in order of first occurrence, and the index of each label among them."""
-    ids = np.fromiter(map(id, labels), np.int64, len(labels))
-    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))
-    return list(labels[np.sort(first)]), order[place]
-
-
-@dataclass(frozen=True, kw_only=True)
 class PairwiseKernels(Kernels):
     """Sums over pairs of answers; pairs with unknown distance (NaN) are ignored."""
 
@@ -224,6 +167,54 @@ class PairwiseKernels(Kernels):
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         return self.distance_between(left, right) > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseEncoding(Encoding):
+    """Parsed labels and their shared property."""
+
+    kernels_type: ClassVar[type[Kernels]] = PairwiseKernels
+    domain: Pairwise
+    common: Any = None
+
+    def merge(self, others: Sequence[Self]) -> Self:
+        return replace(self, common=self.domain._join_common([self.common, *(other.common for other in others)]))
+
+    def encode(self, labels: Column) -> Array:
+        codes, parsed = labels.parsed(self.domain._parse)
+        return objects(parsed)[codes]
+
+    def encode_gold(self, labels: Column) -> tuple[Self, Array]:
+        gold = replace(self, common=self.domain._find_common(labels.parsed(self.domain._parse)[1]))
+        return self.merge([gold]), self.encode(labels)
+
+    def decode(self, codes: Array) -> Values:
+        return Values([self.domain._present(label, self.common) for label in codes], text=self.domain._text)
+
+    def store(self, block: Block) -> Block:
+        if Stored in block:
+            return block
+        labels, place = distinct(block.label)
+        label_hash = hash_objects(map(self.domain._key, labels))
+        return replace(block, label=place).keeping(Stored(objects(labels), self.domain._pack(labels), label_hash))
+
+    def prepare(self, block: Block) -> Block:
+        stored = self.store(block)
+        store = stored[Stored].store
+        pairs = self.domain._compare_answers(stored, store)
+        return stored.keeping(self._hash_answers(stored), pairs, *self.domain._prepare_rule(stored, store))
+
+    def _hash_answers(self, stored: Block) -> AnswerHashes:
+        """Hash the label of each answer in a stored block."""
+        return AnswerHashes(self.domain._hash_answers(stored, stored[Stored].store, stored[Stored].label_hash))
+
+
+def distinct(labels: Array) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    """Return the distinct parsed labels in order of first occurrence, and the index of each label among them."""
+    ids = np.fromiter(map(id, labels), np.int64, len(labels))
+    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    return list(labels[np.sort(first)]), order[place]
 
 
 def objects(labels: Collection[Any]) -> npt.NDArray[np.object_]:

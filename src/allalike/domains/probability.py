@@ -20,15 +20,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike._core.system.json_text import parse_json
@@ -39,17 +40,10 @@ from allalike.domains.rankings.text import sort_items
 from allalike.domains.spelling import read_name, write_json
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
+from allalike.rules import Decision
 from allalike.rules.base import Rule
 from allalike.rules.mean import mean
 from allalike.rules.pooling import log_odds, option_median, sharpened
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
-    from allalike.rules import Decision
-
 
 # Written forms of forecasts: a probability, a list of probabilities, or a mapping from options to probabilities.
 
@@ -201,9 +195,43 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProbabilityKernels(Kernels):
+    """Sums of squared distances in linear time."""
+
+    domain: Probability
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left - right)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        return euclidean.peer_distances(block, weights, block[CentredVectors].vectors)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
+        label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
+        return replace(found, label=label if power == 1 else sharpened(label, power))
+
+    def restore(self, block: Block, label: Array) -> Array:
+        return np.column_stack([block[Facts].options, label])
+
+    def restore_answers(self, block: Block, rows: Array) -> Array:
+        return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
+
+    def restore_gold(self, block: Block) -> Array:
+        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
+
+    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
+        return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProbabilityEncoding(Encoding):
     """The written form of all labels and the sorted option sets."""
 
+    kernels_type: ClassVar[type[Kernels]] = ProbabilityKernels
     domain: Probability
     form: str
     sets: tuple[tuple[Any, ...], ...]
@@ -212,10 +240,6 @@ class ProbabilityEncoding(Encoding):
     def width(self) -> int:
         """The number of options in the largest set."""
         return max(map(len, self.sets))
-
-    @property
-    def kernels(self) -> ProbabilityKernels:
-        return ProbabilityKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
@@ -293,39 +317,6 @@ class ProbabilityEncoding(Encoding):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "form": self.form, "options": self.width}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProbabilityKernels(Kernels):
-    """Sums of squared distances in linear time."""
-
-    domain: Probability
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return euclidean.square_lengths(left - right)
-
-    def guess_distances(self, left: Array, right: Array) -> Floats:
-        return euclidean.square_lengths(left[:, 1:] - right[:, 1:])
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        return euclidean.peer_distances(block, weights, block[CentredVectors].vectors)
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        found, power = super().decide(block, weights, faults, ties), self.domain.sharpen
-        label = np.where(block[Facts].unanimous[:, None], block.label[block.starts], found.label)
-        return replace(found, label=label if power == 1 else sharpened(label, power))
-
-    def restore(self, block: Block, label: Array) -> Array:
-        return np.column_stack([block[Facts].options, label])
-
-    def restore_answers(self, block: Block, rows: Array) -> Array:
-        return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
-
-    def restore_gold(self, block: Block) -> Array:
-        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
-
-    def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
-        return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
 
 
 _ONE_FORM = "Write all labels as numbers, all as lists, or all as mappings."

@@ -12,12 +12,13 @@ worker look the worst. Under `absolute` it is the mean absolute deviation, which
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, Ties, find_order
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, find_order
 from allalike._core.blocks.pairs import Centred
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
@@ -29,10 +30,6 @@ from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.column import Column
 
 _LARGEST_NUMBER = 1e150
 
@@ -51,8 +48,6 @@ class Real(Domain):
     bias
         Whether to estimate and subtract each worker's mean deviation, reported as ``bias`` in the worker table. A bias
         shared by all workers cannot be detected.
-    scale
-        Whether to estimate each worker's scale factor as well, reported as ``scale`` in the worker table.
     form
         Format of numbers, if not plain: the number 1234.5 written like the labels, such as ``1,234.5``, ``1.234,5 €``,
         ``1234.5 kg``, ``$1234.5``. With ``<1234.5``, a bound such as ``<46`` is read as 46.
@@ -77,7 +72,6 @@ class Real(Domain):
     numeric: ClassVar[bool] = True
     recurring: ClassVar[bool] = False
     bias: bool = flag(False)
-    scale: bool = flag(False)
     form: str | None = option(None, check_form)
 
     def __post_init__(self) -> None:
@@ -103,48 +97,7 @@ class Real(Domain):
     @property
     def offsets(self) -> Offsets | None:
         """The worker offsets to be estimated, or None."""
-        return Offsets(scale=self.scale) if self.bias or self.scale else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class RealEncoding(Encoding):
-    """Finite numbers with finite squares; a code is the number, corrected for worker offsets if enabled."""
-
-    domain: Real
-
-    @property
-    def kernels(self) -> RealKernels:
-        return RealKernels(domain=self.domain)
-
-    def encode(self, labels: Column) -> Floats:
-        numbers = self._read(labels)
-        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
-            largest = int(np.argmax(np.abs(numbers)))
-            raise LabelError(
-                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"
-                " labels, for example from mm to km."
-            )
-        return numbers
-
-    def _read(self, labels: Column) -> Floats:
-        if self.domain.form is None:
-            return labels.numbers
-        form = NumberForm.of(self.domain.form)
-        codes, numbers = labels.parsed(form.parse, form.parse_texts)
-        return np.array(numbers, np.float64)[codes]
-
-    def decode(self, codes: Array) -> Values:
-        return Values(arrow_of(codes))
-
-    def describe(self) -> dict[str, Any]:
-        chosen = {name: value for name in ("bias", "scale", "form") if (value := getattr(self.domain, name))}
-        return {**super().describe(), **chosen}
-
-    def prepare(self, block: Block) -> Block:
-        if self.domain.distance == "squared":
-            return Centred.subtract(block, euclidean.centre(block))
-        order = find_order(block)
-        return Centred.subtract(block, order.middle(block)).keeping(order)
+        return Offsets() if self.bias else None
 
 
 class CentredKernels(Kernels):
@@ -186,3 +139,41 @@ class RealKernels(CentredKernels):
         if self.domain.distance == "squared":
             return euclidean.peer_distances(block, weights)
         return absolute.peer_distances(block, weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealEncoding(Encoding):
+    """Finite numbers with finite squares; a code is the number, corrected for worker offsets if enabled."""
+
+    kernels_type: ClassVar[type[Kernels]] = RealKernels
+    domain: Real
+
+    def encode(self, labels: Column) -> Floats:
+        numbers = self._read(labels)
+        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
+            largest = int(np.argmax(np.abs(numbers)))
+            raise LabelError(
+                f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"
+                " labels, for example from mm to km."
+            )
+        return numbers
+
+    def _read(self, labels: Column) -> Floats:
+        if self.domain.form is None:
+            return labels.numbers
+        form = NumberForm.of(self.domain.form)
+        codes, numbers = labels.parsed(form.parse, form.parse_texts)
+        return np.array(numbers, np.float64)[codes]
+
+    def decode(self, codes: Array) -> Values:
+        return Values(arrow_of(codes))
+
+    def describe(self) -> dict[str, Any]:
+        chosen = {name: value for name in ("bias", "form") if (value := getattr(self.domain, name))}
+        return {**super().describe(), **chosen}
+
+    def prepare(self, block: Block) -> Block:
+        if self.domain.distance == "squared":
+            return Centred.subtract(block, euclidean.centre(block))
+        order = find_order(block)
+        return Centred.subtract(block, order.middle(block)).keeping(order)

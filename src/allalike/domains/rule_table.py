@@ -1,13 +1,7 @@
 """Aggregation rules of all label types, by name."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from allalike.domains import DOMAINS
-
-if TYPE_CHECKING:
-    from allalike.rules import Rule
+from allalike.rules import Rule
 
 # Rules of different label types may share a name but differ in implementation, so both are keys.
 RULES: dict[str, dict[str, Rule]] = {}

@@ -10,15 +10,15 @@ each element is then named by few workers, and the estimate is small. Elements t
 cat and cats, count as different.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, starmap, zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Block
 from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.contract import Marks
@@ -29,11 +29,6 @@ from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.majority import element_majority, name_elements
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from allalike._core.blocks.block import Block
 
 _TYPE_NAMES = {str: "text", int: "a whole number", tuple: "a tuple"}
 

@@ -1,19 +1,15 @@
 """Normalisation of written labels: differences in spelling that do not matter."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from allalike._core.extraction import find_extractor
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)

@@ -12,27 +12,22 @@ These distances work if good texts resemble each other: transcripts under `edit`
 `allalike.Custom` with a semantic distance, or `allalike.Vector` with embeddings.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Floats
 from allalike._core.limits import MAX_EDITED_CHARACTERS, MAX_TEXT_CHARACTERS
 from allalike._core.options import choice, flag
-from allalike.distances import edit, gleu, tokens
+from allalike.distances import texts
+from allalike.distances.texts import Bags, Places
 from allalike.domains.pairwise import Pairwise
 from allalike.noise import General
+from allalike.rules.base import Rule
 from allalike.rules.vote import CHOICES
 
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-    from allalike.distances.tokens import Bags, Places
-    from allalike.rules.base import Rule
-
-_SPLIT = {"spaces": tokens.split_spaces, "words": tokens.split_words}
-_BAGS = {"gleu": gleu, "tokens": tokens}
+_SPLIT = {"spaces": texts.split_spaces, "words": texts.split_words}
 _MAX_CHARACTERS = {"gleu": MAX_TEXT_CHARACTERS, "edit": MAX_EDITED_CHARACTERS, "tokens": MAX_TEXT_CHARACTERS}
 
 
@@ -95,20 +90,21 @@ class Text(Pairwise):
         return parsed.lower() if self.lower else parsed
 
     def _pack(self, parsed: list[str]) -> _Texts:
-        texts = [text.lower() for text in parsed] if self.lower else parsed
+        compared = [text.lower() for text in parsed] if self.lower else parsed
         if self.distance == "edit":
-            return _Texts(parsed, texts)
-        return _Texts(parsed, _BAGS[self.distance].pack(map(_SPLIT[self.tokens], texts)))
+            return _Texts(parsed, compared)
+        longest, _ = texts.BAGS[self.distance]
+        return _Texts(parsed, texts.pack(map(_SPLIT[self.tokens], compared), longest))
 
     def _compare(self, left: _Texts, i: Places, right: _Texts, j: Places) -> Floats:
         if left is not right:
             (here, i), (there, j) = (np.unique(places, return_inverse=True) for places in (i, j))
-            texts = [*(left.original[k] for k in here), *(right.original[k] for k in there)]
-            left, j = self._pack(texts), j + len(here)
+            both = [*(left.original[k] for k in here), *(right.original[k] for k in there)]
+            left, j = self._pack(both), j + len(here)
         if isinstance(left.packed, list):
-            return edit.distance(left.packed, i, j)
-        found: Floats = _BAGS[self.distance].distance(left.packed, i, j)
-        return found
+            return texts.edit(left.packed, i, j)
+        _, distance = texts.BAGS[self.distance]
+        return distance(left.packed, i, j)
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "lower": self.lower, "tokens": self.tokens}

@@ -12,13 +12,12 @@ This label type works for species, diagnoses and other classes that can be more 
 distant branches are easily confused: their distance is as large as for any other error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from allalike._core.blocks.block import Block
 from allalike._core.limits import MAX_DEPTH
 from allalike.distances import ways
 from allalike.domains.pairwise import Pairwise
@@ -27,9 +26,6 @@ from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.descent import descend, find_branches
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,18 +11,21 @@ coordinate with the largest values dominates. Rescale coordinates first, or use 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import AnswerHashes, Centred, PairDistances
+from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import cosine, euclidean
 from allalike.distances.euclidean import CentredVectors
-from allalike.domains.contract import Domain, Encoding
+from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.real import CentredKernels
 from allalike.domains.spelling import json_list, read_list
 from allalike.errors import LabelError, OptionError
@@ -31,12 +34,6 @@ from allalike.rules.base import Decision, Rule, unknown
 from allalike.rules.geometric import geometric_median
 from allalike.rules.mean import hash_rows, mean, weighted_mean
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
 
 _LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
@@ -107,15 +104,37 @@ class Vector(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VectorKernels(CentredKernels):
+    """Sums of distances between vectors: over pairs if Euclidean, otherwise in linear time."""
+
+    domain: Vector
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        if self.domain.distance == "cosine":
+            return cosine.distance(left, right)
+        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
+        return measure(left - right)
+
+    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
+        distance = np.empty(len(left))
+        n_chunks = 1 + distance.size * block.label.shape[1] // _COORDINATES_PER_CHUNK
+        for part in np.array_split(np.arange(len(left)), n_chunks):
+            distance[part] = self.distance_between(*(block.label.take(side[part], axis=0) for side in (left, right)))
+        return distance
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        if self.domain.distance == "euclidean":
+            return block[PairDistances].peer_distances(block, weights)
+        return euclidean.peer_distances(block, weights, None if self.domain.centred else block[CentredVectors].vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
 class VectorEncoding(Encoding):
     """Vectors of equal length; a code is a row of numbers."""
 
+    kernels_type: ClassVar[type[Kernels]] = VectorKernels
     domain: Vector
     length: int
-
-    @property
-    def kernels(self) -> VectorKernels:
-        return VectorKernels(domain=self.domain)
 
     def merge(self, others: Sequence[Self]) -> Self:
         lengths = sorted({self.length, *(other.length for other in others)})
@@ -162,31 +181,6 @@ class VectorEncoding(Encoding):
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "length": self.length}
-
-
-@dataclass(frozen=True, kw_only=True)
-class VectorKernels(CentredKernels):
-    """Sums of distances between vectors: over pairs if Euclidean, otherwise in linear time."""
-
-    domain: Vector
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        if self.domain.distance == "cosine":
-            return cosine.distance(left, right)
-        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
-        return measure(left - right)
-
-    def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
-        distance = np.empty(len(left))
-        n_chunks = 1 + distance.size * block.label.shape[1] // _COORDINATES_PER_CHUNK
-        for part in np.array_split(np.arange(len(left)), n_chunks):
-            distance[part] = self.distance_between(*(block.label.take(side[part], axis=0) for side in (left, right)))
-        return distance
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        if self.domain.distance == "euclidean":
-            return block[PairDistances].peer_distances(block, weights)
-        return euclidean.peer_distances(block, weights, None if self.domain.centred else block[CentredVectors].vectors)
 
 
 def _parse(value: Any) -> Floats:
@@ -296,14 +290,19 @@ class Circular(Vector):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CircularKernels(VectorKernels):
+    """Sums of squared distances between points in linear time."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return euclidean.square_lengths(left - right)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CircularEncoding(VectorEncoding):
     """Finite numbers; a code is a point on a circle of diameter 1, so (1 - cos a) / 2 is the squared distance."""
 
+    kernels_type: ClassVar[type[Kernels]] = CircularKernels
     domain: Circular
-
-    @property
-    def kernels(self) -> CircularKernels:
-        return CircularKernels(domain=self.domain)
 
     def encode(self, labels: Column) -> Floats:
         angle = labels.numbers % self.domain.period * (2 * np.pi / self.domain.period)
@@ -317,14 +316,6 @@ class CircularEncoding(VectorEncoding):
 
     def describe(self) -> dict[str, Any]:
         return self.domain.describe()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CircularKernels(VectorKernels):
-    """Sums of squared distances between points in linear time."""
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return euclidean.square_lengths(left - right)
 
 
 # Places on the Earth: points on a sphere; the distance is the length of a straight line in kilometres.
@@ -366,12 +357,27 @@ class Place(Vector):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlaceKernels(VectorKernels):
+    """Sums of distances between points; means are projected onto the sphere."""
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        found = super().decide(block, weights, faults, ties)
+        if not self.domain.centred:
+            return found
+        centre = block[Centred].centre
+        point = found.label + centre
+        length = np.linalg.norm(point, axis=1)
+        lost = length < _NO_SIDE * _RADIUS
+        point = np.where(lost[:, None], [1.0, 0.0, 0.0], point)
+        point = point * (_RADIUS / np.where(lost, 1.0, length))[:, None]
+        return replace(found, label=point - centre, tied=found.tied | lost)
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlaceEncoding(VectorEncoding):
     """Places; a code is a point on the sphere, as three coordinates in kilometres."""
 
-    @property
-    def kernels(self) -> PlaceKernels:
-        return PlaceKernels(domain=self.domain)
+    kernels_type: ClassVar[type[Kernels]] = PlaceKernels
 
     def encode(self, labels: Column) -> Floats:
         codes, parsed = labels.parsed(_parse_place)
@@ -387,23 +393,6 @@ class PlaceEncoding(VectorEncoding):
 
     def describe(self) -> dict[str, Any]:
         return {**self.domain.describe(), "unit": "km"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlaceKernels(VectorKernels):
-    """Sums of distances between points; means are projected onto the sphere."""
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        found = super().decide(block, weights, faults, ties)
-        if not self.domain.centred:
-            return found
-        centre = block[Centred].centre
-        point = found.label + centre
-        length = np.linalg.norm(point, axis=1)
-        lost = length < _NO_SIDE * _RADIUS
-        point = np.where(lost[:, None], [1.0, 0.0, 0.0], point)
-        point = point * (_RADIUS / np.where(lost, 1.0, length))[:, None]
-        return replace(found, label=point - centre, tied=found.tied | lost)
 
 
 def _parse_place(value: Any) -> tuple[float, float]:

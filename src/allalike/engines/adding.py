@@ -10,8 +10,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import unite
-from allalike._core.columns.matches import cast_like
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, cast_like
 from allalike.answers import Answers
 from allalike.answers.answers import Stream
 from allalike.answers.cleaning import Cleaning

@@ -217,7 +217,7 @@ def make_ready(run: Run, history: History | None = None, *, corrected: bool = Tr
 
 
 def _correct(block: Block, *, encoding: Encoding) -> Block:
-    """Subtract offsets, divide by factors, and prepare the block again."""
+    """Subtract offsets, and prepare the block again."""
     assert encoding.offsets is not None
     label = encoding.kernels.restore_answers(block, np.arange(len(block.label)))
     gold = encoding.kernels.restore_gold(block)

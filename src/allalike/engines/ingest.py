@@ -21,7 +21,7 @@ from allalike._core.late import pa
 from allalike._core.system.progress import report
 from allalike.answers.answers import Stream, join_batches
 from allalike.domains.contract import choose_options, spell_domain
-from allalike.engines.routing import Facts, Plan, RoutedRows, Router, as_array, join_digests
+from allalike.engines.routing import InputFacts, RoutedRows, Router, RoutingPlan, as_array, join_digests
 from allalike.engines.shards import Tally, count_up, encode
 from allalike.errors import OutputError
 
@@ -108,7 +108,7 @@ class Partitions:
     """
 
     parts: list[Rows | RowFile]
-    facts: Facts
+    facts: InputFacts
     codes: Values
     label_rank: Codes | None = None
     labels: Values | None = None
@@ -165,7 +165,7 @@ class Partitions:
 class Routed(RoutedRows):
     """Answers in partitions, in files or in memory, with their label type if it is already inferred."""
 
-    facts: Facts
+    facts: InputFacts
     stream: Stream
     partitions: Partitions
     domain: Any = None
@@ -242,7 +242,7 @@ def route(stream: Stream, folder: Path | None, partitions: int) -> Routed:
     ('categorical', ['ada', 'bob', 'eve'], array([1, 0, 2], dtype=int32), array([0, 1, 0], dtype=int32))
     """
     report("reading")
-    plan = Plan(n_partitions=min(max(partitions, 1), _MAX_PARTITIONS), cleaning=stream.cleaning, coded=True)
+    plan = RoutingPlan(n_partitions=min(max(partitions, 1), _MAX_PARTITIONS), cleaning=stream.cleaning, coded=True)
     router = Router(0, plan)
     parts: dict[int, Rows | RowFile] = {}
     for batch in join_batches(stream.batches()):

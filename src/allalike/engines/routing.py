@@ -1,8 +1,8 @@
 """Routing: rows in any order are divided among partitions of whole tasks, by a hash of their task.
 
-A `Router` cleans the rows of one input, such as a file or what one Spark task reads, and summarises them in a `Digest`.
-The digests of all inputs are joined to `Facts`, from which the label type and the encoding follow. Rows are numbered
-within their input, and globally when the number of rows of each input is known. Errors name these numbers.
+A `Router` cleans the rows of one input, such as a file or what one Spark task reads, and summarises them in an
+`InputDigest`. The digests of all inputs are joined to `InputFacts`, from which label type and encoding follow. Rows are
+numbered within their input, and globally when the number of rows of each input is known. Errors name these numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_SHOWN_LABELS = 1 << 19  # from which a label type is inferred if there are 
 
 
 @dataclass(frozen=True)
-class Plan:
+class RoutingPlan:
     """The number of partitions, and the options for reading rows.
 
     If ``coded``, workers and few labels are sent as codes in the router's order, else as they were read.
@@ -60,8 +60,8 @@ class Plan:
 
 
 @dataclass
-class Digest:
-    """A summary of the rows of an input, which are numbered from 0 (see `Facts`).
+class InputDigest:
+    """A summary of the rows of an input, which are numbered from 0 (see `InputFacts`).
 
     ``counts`` are the numbers of incomplete rows, and ``first`` is the first row of each kind with its value: rows
     without a label, task or worker, ids with a zero byte, and labels that cannot be parsed or are not numbers.
@@ -85,7 +85,7 @@ class Digest:
 class Router:
     """A router that sends the rows of one input to partitions, and summarises them in a digest.
 
-    >>> router = Router(0, Plan(n_partitions=2))
+    >>> router = Router(0, RoutingPlan(n_partitions=2))
     >>> rows = {"worker": ["ada", "bob"], "task": [7, 7], "label": ["x", None]}
     >>> batch = {role: Column.of_objects(role, values) for role, values in rows.items()}
     >>> [(number, sent.to_pylist()) for number, sent in router.route(batch)]
@@ -94,8 +94,8 @@ class Router:
     {'label': (1, None)}
     """
 
-    def __init__(self, number: int, plan: Plan) -> None:
-        self._plan, self.digest = replace(plan, cleaning=replace(plan.cleaning, missing="drop")), Digest(number)
+    def __init__(self, number: int, plan: RoutingPlan) -> None:
+        self._plan, self.digest = replace(plan, cleaning=replace(plan.cleaning, missing="drop")), InputDigest(number)
         self._workers, self._tasks, self.labels = Vocabulary(), Vocabulary(), Vocabulary()
         self._many_labels = False
 
@@ -195,10 +195,10 @@ class Router:
                 digest.whole_numbers["label"] = whole_numbers(as_array(label.data)) is not None
             label = copy(label)
             if _TEXT not in digest.first and not label.looks_numeric():
-                row, value = label.numbered(rows).first_unlike_number()
+                row, value = label.numbered(rows).first_text(codes=True)
                 digest.first[_TEXT] = row - 1, value
 
-    def finish(self) -> Digest:
+    def finish(self) -> InputDigest:
         """Return the digest, with the distinct workers and labels."""
         self.digest.workers = self._workers.values.data
         if len(self.labels) and not self._many_labels:
@@ -268,7 +268,7 @@ def whole_numbers(strings: Any) -> npt.NDArray[np.int64] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class InputFacts:
     """Facts about all rows; ``before`` is the number of rows before each input.
 
     ``text`` contains the roles whose strings are all integers, ``task_text`` is whether tasks are other strings of a
@@ -324,7 +324,7 @@ class Facts:
         return pa.chunked_array(chunks)
 
 
-def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
+def join_digests(digests: Iterable[InputDigest], max_numbered_labels: int) -> InputFacts:
     """Merge the facts about all inputs."""
     known = []
     workers = Vocabulary()
@@ -349,7 +349,7 @@ def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
         for what, (row, value) in digest.first.items():
             first.setdefault(what, (row + before[digest.number], value))
     dropped = sum((digest.dropped for digest in known), Dropped())
-    return Facts(
+    return InputFacts(
         n_read=sum(digest.n_read for digest in known),
         n_kept=sum(digest.n_kept for digest in known),
         counts=sum((digest.counts for digest in known), Counter()),
@@ -368,7 +368,7 @@ def join_digests(digests: Iterable[Digest], max_numbered_labels: int) -> Facts:
     )
 
 
-def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tuple[Values | None, Any]:
+def _join_labels(digests: list[InputDigest], before: dict[int, int], most: int) -> tuple[Values | None, Any]:
     """Return the distinct labels in the order of first rows, and these rows, or None if there are many."""
     if any(digest.labels is None for digest in digests) or not digests:
         return None, None
@@ -390,7 +390,7 @@ def _join_labels(digests: list[Digest], before: dict[int, int], most: int) -> tu
 class RoutedRows(ABC):
     """All rows in the partitions of their tasks, from which the label type is inferred and its encoding learnt."""
 
-    facts: Facts
+    facts: InputFacts
 
     @abstractmethod
     def each_label(self) -> Iterator[tuple[Column, Codes]]:

@@ -51,7 +51,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     gold = "all" if with_gold and run.n_gold <= _MAX_GOLD else "any"
     choose = partial(_choose, kernels=run.kernels, share=share, gold=gold, again=again)
     block = join_blocks(run.gather(choose), len(run.workers))
-    blocks = list(_cut(block, fitting_answers(len(run.workers))))
+    blocks = list(cut_block(block, fitting_answers(len(run.workers))))
     return MemoryRun(
         [Shard(blocks, Values(arrow_of(block.task_hash)), block.sizes)],
         workers=run.workers,
@@ -184,7 +184,7 @@ def join_blocks(blocks: list[Block], n_workers: int) -> Block:
     )
 
 
-def _cut(block: Block, n_answers: int) -> Iterator[Block]:
+def cut_block(block: Block, n_answers: int) -> Iterator[Block]:
     """Divide a block into smaller ones of about this many answers."""
     marks = np.arange(n_answers, len(block.label), n_answers)
     bounds = sorted({0, *np.searchsorted(block.starts, marks).tolist(), block.n_tasks})

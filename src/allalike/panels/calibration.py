@@ -32,7 +32,6 @@ from allalike._core.blocks.block import (
     find_answer_weights,
     number_within_tasks,
     subtract_own_group,
-    sum_by,
 )
 from allalike._core.late import pd
 from allalike.engines import Run, TaskTable
@@ -322,19 +321,14 @@ def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
     return known.assign(confidence=calibrated)
 
 
-def find_calibration_error(tasks: pd.DataFrame) -> float:
-    """Return the expected calibration error on gold labels, in ten bins; NaN without gold labels."""
-    known = tasks[tasks["wrong"].notna()]
-    confidence = known["confidence"].to_numpy()
-    place = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
-    columns = np.ones(len(known)), confidence, 1 - known["wrong"].to_numpy()
-    return expected_calibration_error(*(sum_by(place, each, BINS) for each in columns))
+def find_calibration_error(confidence: Floats, hit: Floats) -> float:
+    """Return the expected calibration error, the mean difference between confidence and accuracy in ten bins.
 
-
-def expected_calibration_error(count: Floats, confidence: Floats, hits: Floats) -> float:
-    """Return the mean difference between confidence and accuracy, from the sums per bin."""
-    total = float(count.sum())
-    return float(np.abs(confidence - hits).sum() / total) if total else float("nan")
+    >>> round(find_calibration_error(np.repeat([0.4, 0.9], [10, 30]), np.repeat([1, 0, 1], [6, 10, 24])), 3)
+    0.125
+    """
+    place = np.clip((confidence * BINS).astype(np.intp), 0, BINS - 1)
+    return float(np.abs(np.bincount(place, confidence - hit)).sum() / len(place)) if len(place) else float("nan")
 
 
 def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
@@ -344,6 +338,7 @@ def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
         kept = calibrated[calibrated["confidence"] >= level]
         rows.append((level, len(kept) / len(calibrated), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
-    error = CalibrationError(own=find_calibration_error(tasks), calibrated=find_calibration_error(calibrated))
-    facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
+    known = (each[each["wrong"].notna()] for each in (tasks, calibrated))
+    own, after = (find_calibration_error(each["confidence"].to_numpy(), 1 - each["wrong"].to_numpy()) for each in known)
+    facts = {"calibration_error": CalibrationError(own=own, calibrated=after), "coverage": coverage.to_dict("records")}
     return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})

@@ -35,6 +35,7 @@ the judge's error rate. For scores at mean distances d from the truth, rho_ik = 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import combinations
 
@@ -45,7 +46,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
 from allalike._core.late import pd
 from allalike.engines.ranges import number_parts
-from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, JudgeInterval, PairCounts
+from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCounts
 from allalike.panels.verdicts import (
     NO_LABEL,
     ClassVerdicts,
@@ -58,7 +59,6 @@ from allalike.panels.verdicts import (
     find_distances,
 )
 
-CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 _SIGNIFICANT = 0.01
 _MIN_TOGETHER, _MIN_RATIO = 3, 1.25  # shared errors of a reported pair, and their ratio to the expected number
 _MIN_CORRELATION = 0.1
@@ -69,10 +69,12 @@ _MIN_PARTS, _MIN_JUDGES = 3, 5
 _MIN_COMMON, _MIN_TASKS = 10, 20  # tasks of two judges, and of all
 _LEAST_ERROR = 0.02  # relative to the mean of all
 _ROUNDING = 1e-9
+_STEPS, _CONVERGED = 100, 1e-14  # of Newton's method
 _PRIOR_ANSWERS = 2.0  # with the error rate of the panel, added to the answers by a judge
 _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _MIN_OFFSET_TASKS = 5
-_NAMED = ("judge", "other", "same_wrong", "expected", "correlation", "ci_low", "ci_high", "p_value")
+_NAMED_CLASSES = ["judge", "other", "same_wrong", "expected", "ci_low", "ci_high", "p_value"]
+_NAMED_SCORES = ["judge", "other", "correlation", "ci_low", "ci_high", "p_value"]
 
 
 def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statistics:
@@ -81,25 +83,23 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
     ``n_wrong`` is the number of wrong labels of a task.
     """
     if isinstance(verdicts, ClassVerdicts):
-        n_tasks = int((verdicts.known | (verdicts.confidence >= CONFIDENT)).sum())
-        pairs = compare_classes(verdicts, n_wrong)
+        n_tasks = int(verdicts.is_judged.sum())
+        table = compare_classes(verdicts, n_wrong).sort_values(["p_value", "left", "right"])
     else:
         n_tasks = verdicts.block.n_tasks
-        pairs = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
-    correlated = pairs[pairs["shared_errors"]]
+        table = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
+        table = table.sort_values(["p_value", "correlation", "left", "right"], ascending=[True, False, True, True])
+    correlated = table[table["shared_errors"]]
     groups = connect_judges(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
     number = np.full(len(judges), "", object)
     for place, group in enumerate(groups, 1):
         number[group] = str(place)
-    order = {"p_value": True, "correlation": False, "left": True, "right": True}
-    order = {name: ascending for name, ascending in order.items() if name in pairs}
-    table = pairs.sort_values([*order], ascending=[*order.values()])
-    names = np.array([str(judge) for judge in judges.tolist()], object)
-    for place, (name, side) in enumerate((("judge", "left"), ("other", "right"))):
-        table.insert(place, name, names[table.pop(side).to_numpy(np.intp)])
-    named = [name for name in _NAMED if name in table and (name != "expected" or "same_wrong" in table)]
+    names = dict(enumerate(map(str, judges.tolist())))
+    table = table.assign(left=table["left"].map(names), right=table["right"].map(names))
+    table = table.rename(columns={"left": "judge", "right": "other"})
+    named = _NAMED_CLASSES if "same_wrong" in table else _NAMED_SCORES
     counts = PairCounts(
-        compared=len(pairs),
+        compared=len(table),
         found=len(correlated),
         tasks=n_tasks,
         named=tuple(table.loc[table["shared_errors"], named].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
@@ -120,22 +120,24 @@ def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
 
 def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
     """Count the wrong labels that both judges of a pair gave, with the expected number; a row per pair."""
-    from scipy.special import chdtri
-
-    some = verdicts.only(verdicts.known | (verdicts.confidence >= CONFIDENT))
-    n = some.n_judges
-    left, right = np.array(list(combinations(range(n), 2)) if n >= 3 else [], np.intp).reshape(-1, 2).T
-    tables = _count_strata(some, n_wrong, left, right)
-    sums = np.array([_sum_odds(table) for table in tables]).reshape(-1, 2)
-    compared = []
-    for table, (same, different) in zip(tables, sums.sum(axis=0) - sums, strict=True):  # of all other pairs
-        odds = same / different if same > 0 and different > 0 else _MOST_USUAL if same > 0 else 1.0
-        compared.append(compare_pair(table, float(np.clip(odds, 1.0, _MOST_USUAL))))
+    some = verdicts.only(verdicts.is_judged)
+    pairs = [*combinations(range(some.n_judges), 2)] if some.n_judges >= 3 else []
+    tables = _count_strata(some, n_wrong, pairs)
+    sums = []  # numerator and denominator of the Mantel-Haenszel odds
+    for total, one, two, both in tables:
+        size = np.maximum(total, 1.0)
+        sums.append([(both * (total - one - two + both) / size).sum(), ((one - both) * (two - both) / size).sum()])
+    odds, compared = np.array(sums).reshape(-1, 2), []
+    for table, (same, different) in zip(tables, odds.sum(axis=0) - odds, strict=True):  # of all other pairs
+        usual = same / different if same > 0 and different > 0 else _MOST_USUAL if same > 0 else 1.0
+        compared.append(compare_pair(table, float(np.clip(usual, 1.0, _MOST_USUAL))))
     expected, tail = np.array(compared).reshape(-1, 2).T
-    together, mean = np.array([table[3].sum() for table in tables]), np.where(expected > 0, expected, np.nan)
+    shared = [int(table[3].sum()) for table in tables]
+    together, mean = np.array(shared, float), np.where(expected > 0, expected, np.nan)
     p_value = np.minimum(tail * len(tables), 1.0)
     enough = (together >= _MIN_TOGETHER) & (together >= _MIN_RATIO * expected)
     asked, wrong = (each.astype(np.float64) for each in (some.labels != NO_LABEL, some.wrong))
+    left, right = np.array(pairs, np.intp).reshape(-1, 2).T
     errors = np.asarray(wrong.T @ asked, np.int64)
     columns = {
         "left": left,
@@ -144,32 +146,30 @@ def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
         "wrong": errors[left, right],
         "other_wrong": errors[right, left],
         "both_wrong": np.asarray(wrong.T @ wrong, np.int64)[left, right],
-        "same_wrong": together.astype(np.int64),
+        "same_wrong": np.array(shared, np.int64),
         "expected": expected,
         "ratio": divide(together, expected),
-        "ci_low": np.where(together > 0, chdtri(2 * np.maximum(together, 1.0), _LIMITS[1]) / 2, 0.0) / mean,
-        "ci_high": chdtri(2 * (together + 1), _LIMITS[0]) / 2 / mean,
+        "ci_low": np.array([find_poisson_mean(n, _LIMITS[1]) if n else 0.0 for n in shared]) / mean,
+        "ci_high": np.array([find_poisson_mean(n + 1, _LIMITS[0]) for n in shared]) / mean,
         "p_value": p_value,
         "shared_errors": enough & (p_value <= _SIGNIFICANT),
     }
     return pd.DataFrame(columns)
 
 
-def _count_strata(some: ClassVerdicts, n_wrong: float, left: Codes, right: Codes) -> list[Floats]:
+def _count_strata(some: ClassVerdicts, n_wrong: float, pairs: list[tuple[int, int]]) -> list[Floats]:
     """Count the cases on common tasks per pair and stratum: all, by each judge, and by both."""
     asked, wrong = some.labels != NO_LABEL, some.wrong
-    given = [wrong & (some.labels == label) for label in range(some.probability.shape[1])]
-    tasks = [np.flatnonzero(each.any(axis=1)) for each in given]
-    task = np.concatenate(tasks)
-    gave = np.concatenate([each[rows] for each, rows in zip(given, tasks, strict=True)])
+    given = wrong[:, None] & (some.labels[:, None] == np.arange(some.probability.shape[1])[:, None])
+    task, label = np.nonzero(given.any(axis=2))
+    gave = given[task, label]  # by case and judge
     not_given = np.maximum(n_wrong - np.bincount(task, minlength=len(asked)), 0.0)
-    n_gave = gave.sum(axis=1)
     tables = []
-    for i, k in zip(left, right, strict=True):
+    for i, k in pairs:
         both = asked[:, i] & asked[:, k]
-        cases = both[task]
-        one, two = gave[cases, i], gave[cases, k]
-        stratum = n_gave[cases] - one - two
+        cases = gave[both[task]]
+        one, two = cases[:, i], cases[:, k]
+        stratum = cases.sum(axis=1) - one - two
         size = int(stratum.max(initial=0)) + 1
         counts = [np.bincount(stratum, each, size) for each in (np.ones(len(one)), one, two, one & two)]
         counts[0][0] += not_given[both].sum()
@@ -177,27 +177,35 @@ def _count_strata(some: ClassVerdicts, n_wrong: float, left: Codes, right: Codes
     return tables
 
 
-def _sum_odds(table: Floats) -> tuple[float, float]:
-    """Return numerator and denominator of the Mantel-Haenszel odds."""
-    total, one, two, both = table
-    size = np.maximum(total, 1.0)
-    return float((both * (total - one - two + both) / size).sum()), float(((one - both) * (two - both) / size).sum())
-
-
 def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
     """Return the expected number of common cases of a pair, and the probability of at least the observed number."""
-    from scipy.special import gammaln
-
     least, chances = 0, np.ones(1)  # smallest sum over the strata so far, and probabilities from there on
     for total, one, two, _ in table.T[(table[1] > 0) & (table[2] > 0)]:
         first = int(np.ceil(max(0.0, one + two - total)))
-        count = np.arange(first, int(min(one, two)) + 1)
-        ways = gammaln(count + 1) + gammaln(one - count + 1) + gammaln(two - count + 1)
-        weight = count * np.log(odds) - ways - gammaln(total - one - two + count + 1)
+        count = np.arange(first, int(min(one, two)))
+        ratio = odds * (one - count) * (two - count) / ((count + 1) * (total - one - two + count + 1))
+        weight = np.cumsum([0.0, *np.log(ratio)])  # of each number from ``first``
         share = np.exp(weight - weight.max())
         least, chances = least + first, np.convolve(chances, share / share.sum())
     beyond = int(table[3].sum()) - least
     return least + float(np.arange(len(chances)) @ chances), float(min(chances[max(beyond, 0) :].sum(), 1.0))
+
+
+def find_poisson_mean(count: int, chance: float) -> float:
+    """Return the mean of a Poisson distribution that is below ``count`` with this probability, by Newton's method.
+
+    >>> round(find_poisson_mean(1, 0.975), 4), round(find_poisson_mean(2, 0.025), 4)  # Garwood's interval for 1
+    (0.0253, 5.5716)
+    """
+    number = np.arange(count)
+    mean, log_factorial = float(count), np.cumsum(np.log(np.maximum(number, 1)))
+    for _ in range(_STEPS):
+        terms = np.exp(number * math.log(mean) - mean - log_factorial)
+        step = float((terms.sum() - chance) / terms[-1])
+        mean = max(mean + step, mean / 2)
+        if abs(step) < _CONVERGED * mean:
+            break
+    return mean
 
 
 # Scores: mean squared differences of all pairs, and offsets, with and without each part of the tasks.
@@ -312,10 +320,8 @@ def describe_offsets(scores: ScoreVerdicts, judges: Values) -> Statistics:
     table = find_offsets(scores.numbers, number_task_parts(scores.task_hash))
     clear = table[(table["offset_ci_low"] > 0) | (table["offset_ci_high"] < 0)]
     clear = clear.sort_values("offset", key=abs, ascending=False, kind="stable").head(MAX_NAMED)
-    named = tuple(
-        JudgeInterval(judge=judges[judge], offset=offset, ci_low=low, ci_high=high)
-        for judge, offset, low, high in clear.itertuples()
-    )
+    clear = clear.assign(judge=judges.take(clear.index.to_numpy()).tolist())
+    named = clear.rename(columns={"offset_ci_low": "ci_low", "offset_ci_high": "ci_high"}).to_dict("records")
     return Statistics({"offsets": named}, {}, {str(name): table[name].to_numpy() for name in table})
 
 
@@ -353,8 +359,9 @@ def describe_independence(judges: Values, correlation: Floats | None, known: int
         total = count_effective_judges(correlation)
         effective = EffectiveJudges(all=total)
         if n > 1:
-            without = [np.delete(np.delete(correlation, each, 0), each, 1) for each in range(n)]
-            added = total - np.array([*map(count_effective_judges, without)])
+            for judge in range(n):
+                others = np.delete(np.arange(n), judge)
+                added[judge] = total - count_effective_judges(correlation[np.ix_(others, others)])
             order = np.argsort(-added, kind="stable").tolist()
             effective = EffectiveJudges(all=total, most=judges[order[0]], least=judges[order[-1]])
     ceiling = Ceiling(known=known, missed=missed if known else None)

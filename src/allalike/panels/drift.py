@@ -170,16 +170,19 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
 
 def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
     """Return, per task, the median or the majority vote; NaN if there is none, or for a tie."""
-    known, consensus = ~np.isnan(verdicts).all(axis=1), np.full(len(verdicts), np.nan)
-    table = verdicts[known]
-    if scored or not len(table):
-        consensus[known] = np.nanmedian(table, axis=1)
-        return consensus
-    votes = (table[:, :, None] == table[:, None]).sum(axis=2)
-    most = votes.max(axis=1)
-    label = table[np.arange(len(table)), votes.argmax(axis=1)]
-    consensus[known] = np.where((votes == most[:, None]).sum(axis=1) == most, label, np.nan)
+    if scored:
+        return pd.DataFrame(verdicts).median(axis=1).to_numpy(np.float64)
+    votes = _count_equal(verdicts)
+    most = votes.max(axis=1, initial=0)
+    is_clear = (most > 0) & ((votes == most[:, None]).sum(axis=1) == most)
+    consensus = np.full(len(verdicts), np.nan)
+    consensus[is_clear] = verdicts[is_clear, votes[is_clear].argmax(axis=1)]
     return consensus
+
+
+def _count_equal(verdicts: Floats) -> npt.NDArray[np.intp]:
+    """Count, per task and judge, the judges with the same verdict."""
+    return np.asarray((verdicts[:, :, None] == verdicts[:, None]).sum(axis=2))
 
 
 def _compare(own: Floats, reference: Floats, *, scored: bool) -> Floats:
@@ -197,16 +200,15 @@ def _subtract_consensus(verdicts: Floats, *, scored: bool) -> Floats:
 
 def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
     """Return the distance to, or agreement with, the others, minus its mean over all judges."""
-    there = ~np.isnan(verdicts)
-    others = there.sum(axis=1, keepdims=True) - 1
     if scored:
         value = np.abs(_subtract_consensus(verdicts, scored=True))
     else:
-        value = ((verdicts[:, :, None] == verdicts[:, None]).sum(axis=2) - 1) / np.maximum(others, 1)
-    known = there & (others > 0)
-    value = np.where(known, value, 0.0)
-    mean = value.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
-    return np.where(known, value - mean, np.nan)
+        there = ~np.isnan(verdicts)
+        others = there.sum(axis=1, keepdims=True) - 1
+        equal = (_count_equal(verdicts) - 1).astype(np.float64)
+        value = np.where(there, divide(equal, others), np.nan)
+    table = pd.DataFrame(value)
+    return table.sub(table.mean(axis=1), axis=0).to_numpy(np.float64)
 
 
 def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> list[tuple[int, tuple[Any, ...]]]:

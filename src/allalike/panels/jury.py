@@ -23,24 +23,12 @@ from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
 from allalike.panels.calibration import ConfidenceModel, describe_confidence, fit_gold
-from allalike.panels.correlated_errors import (
-    correlate_errors,
-    describe_independence,
-    describe_offsets,
-    describe_pairs,
-)
+from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
 from allalike.panels.drift import Earlier, describe_drift, keep_verdicts, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
-from allalike.panels.rows import (
-    HowAsked,
-    Reading,
-    describe_unreadable,
-    find_tie,
-    read_groups,
-    read_verdicts,
-)
+from allalike.panels.rows import HowAsked, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
@@ -137,7 +125,8 @@ def jury(
     >>> "".join(panel.truth["label"]), len(panel.smallest) < 4
     ('xyxyxyxxyx', True)
     """
-    asked = HowAsked.of(order, sample, verdicts_name, tie, verdicts)
+    listed = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
+    asked = HowAsked(order, sample, verdicts_name, tie, tuple(listed))
     check_read_options(jury, reading)
     _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
     costs = None if prices is None else read_prices(prices)
@@ -153,9 +142,8 @@ def jury(
         read = read_verdicts(answers, asked, reading, domain=domain, gold=known)
         result = discover(prefer_mean(read.answers), engine=engine, seed=seed, ties=ties, **read.gold)
     except GoldError as error:  # suggest no use_gold, because a panel always learns from gold labels
-        suggestions = [way for way in error.suggestions if "use_gold" not in way[1]]
-        options = {} if suggestions else error.options
-        raise GoldError(error.args[0], lines=error.lines, suggestions=suggestions, **options) from error
+        proposals = [each for each in error.proposals if "use_gold" not in each.options]
+        raise GoldError(error.args[0], lines=error.lines, proposals=proposals) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
     if read.repeated is not None:  # one answer from several rows cannot be read again

@@ -261,7 +261,7 @@ class Panel(Framed[Frame]):
         order = order_of(Values([*tasks, *silent]))
         return {name: _extend(column, known.get(name), len(silent), order) for name, column in columns.items()}
 
-    @property
+    @cached_property
     def _tables(self) -> dict[str, Columns]:
         return {"judges": self._judges, **{name: list_columns(table) for name, table in self.tables.items()}}
 
@@ -290,7 +290,5 @@ def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Arr
             with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
                 more = Values(pa.array(more.data, column.data.type))
         return Values.join([column, more]).take(order)
-    if values is None:
-        values = [False] * n if column.dtype == np.bool_ else [np.nan] * n
-    joined: Array = np.concatenate([column, np.array(values)])[order]
-    return joined
+    empty = False if column.dtype == np.bool_ else np.nan
+    return np.asarray(np.append(column, [empty] * n if values is None else values)[order])

@@ -13,7 +13,9 @@ panel's confidence or score. With n gold labels y and N other tasks, the mean of
     mean(y) + lambda (mean of f on the others - mean of f on the n),   lambda = cov(y, f) / ((1 + n / N) var(f)),
 
 with the variance ``var(y - lambda f) / n + lambda^2 var(f) / N``, and Student's t for few gold labels. The interval is
-valid for every f, and for large n at most as wide as without f. It needs a random sample of all tasks.
+valid for every f, and for large n at most as wide as without f. It needs a random sample of all tasks. For rates, the
+interval is that with four more gold labels: a positive and a negative one, each predicted right and wrong (as Agresti
+and Coull 1998). Otherwise it would be too narrow, because few gold labels may contain no error of the panel.
 
 **Rogan and Gladen** (1978). Gold labels yield the sensitivity and the specificity of the panel. The rate is
 ``(p + specificity - 1) / (sensitivity + specificity - 1)``, with the interval of Lang and Reiczigel (2014). It is also
@@ -136,8 +138,12 @@ def estimate_rate(counts: Counts) -> Estimate:
     return Estimate(estimate, min(low, estimate), max(high, estimate))
 
 
-def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Estimate, float]:
+def estimate_mean(
+    label: Floats, predicted: Floats, others: Floats, quantile: float | None = None
+) -> tuple[Estimate, float]:
     """Estimate a mean by PPI++ from gold labels and predictions for these and for other tasks; also return lambda.
+
+    The default ``quantile`` for the interval is that of Student's t.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
@@ -158,8 +164,21 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats) -> tuple[Est
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
-    half = float(stdtrit(n - 1, _LIMITS[1])) * math.sqrt(square)
+    half = float(stdtrit(n - 1, _LIMITS[1]) if quantile is None else quantile) * math.sqrt(square)
     return Estimate(estimate, estimate - half, estimate + half), power
+
+
+def estimate_share(truth: Floats, predicted: Floats, others: Floats) -> Estimate:
+    """Estimate a share by PPI++ from gold labels (0 or 1) and predictions (0 to 1); the interval adds four gold labels.
+
+    >>> perfect, others = np.resize([1.0, 0.0], 20), np.resize([1.0, 0.0], 200)
+    >>> [round(each, 2) for each in estimate_share(perfect, perfect, others)]
+    [0.5, 0.37, 0.63]
+    """
+    plain, _ = estimate_mean(truth, predicted, others)
+    more, _ = estimate_mean(np.append(truth, [1, 1, 0, 0]), np.append(predicted, [1, 0, 1, 0]), others, NORMAL)
+    low, high = min(more.ci_low, plain.estimate), max(more.ci_high, plain.estimate)
+    return Estimate(plain.estimate, max(low, 0.0), min(high, 1.0))
 
 
 def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
@@ -297,8 +316,7 @@ def describe_rate(
     if known.any() and not by_truth:
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
-        mean, _ = estimate_mean(truth[known], predicted[known], predicted[~known])
-        powered = Estimate(mean.estimate, max(mean.ci_low, 0.0), min(mean.ci_high, 1.0)).fact
+        powered = estimate_share(truth[known], predicted[known], predicted[~known]).fact
     rate = rogan_gladen if by_truth else double_sampling
     rows = [_list_row("", counts, rate)]
     if groups is not None:

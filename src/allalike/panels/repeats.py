@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Floats
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values
+from allalike._core.columns.values import Values, find_places
 from allalike._core.late import pd
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
@@ -61,29 +60,22 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     first, second = (((label[0] == a) & (label[1] == b) & both).sum(axis=0) for a, b in (sides, sides[::-1]))
     pairs, equal = both.sum(axis=0), (both & (label[0] == label[1])).sum(axis=0)
     same = divide(equal.astype(np.float64), pairs)
-    low, high = (
-        np.where(pairs > 0, limit, np.nan)
-        for limit in find_wilson_limits(np.nan_to_num(same), np.maximum(pairs, _EQUAL))
-    )
+    low, high = find_wilson_limits(np.nan_to_num(same), np.maximum(pairs, _EQUAL))
     tail = binom.cdf(np.minimum(first, second), first + second, 0.5)
-    table = pd.DataFrame(
-        {
-            "pairs": pairs,
-            "one_order": there.any(axis=0).sum(axis=0) - pairs,
-            "same": same,
-            "same_ci_low": low,
-            "same_ci_high": high,
-            "first_twice": first,
-            "second_twice": second,
-            "position_bias": np.nan,
-            "ci_low": np.nan,
-            "ci_high": np.nan,
-            "p_value": np.where(first + second > 0, np.minimum(2 * tail * len(verdicts.judges), 1.0), np.nan),
-        }
-    )
-    if NO_LABEL not in sides:
-        table[["position_bias", "ci_low", "ci_high"]] = _find_bias(verdicts, sides)
-    return table
+    columns = {
+        "pairs": pairs,
+        "one_order": there.any(axis=0).sum(axis=0) - pairs,
+        "same": same,
+        "same_ci_low": np.where(pairs > 0, low, np.nan),
+        "same_ci_high": np.where(pairs > 0, high, np.nan),
+        "first_twice": first,
+        "second_twice": second,
+    }
+    unknown = np.full((len(pairs), 3), np.nan)
+    bias = _find_bias(verdicts, sides) if NO_LABEL not in sides else unknown
+    table = pd.DataFrame(columns).assign(**dict(zip(("position_bias", "ci_low", "ci_high"), bias.T, strict=True)))
+    p_value = np.where(first + second > 0, np.minimum(2 * tail * len(verdicts.judges), 1.0), np.nan)
+    return table.assign(p_value=p_value)
 
 
 def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
@@ -106,13 +98,9 @@ def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
 def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order: str, judges: Values) -> Statistics:
     """Compare orders per judge, and list the judges with a position bias, the strongest first."""
     orders = compare_orders(verdicts)
-    biased = orders[orders["p_value"] < _SIGNIFICANT].sort_values(
-        "position_bias", key=abs, ascending=False, kind="stable"
-    )
-    named = tuple(
-        JudgeInterval(judge=verdicts.judges[place], bias=bias, ci_low=low, ci_high=high)
-        for place, bias, low, high in biased[["position_bias", "ci_low", "ci_high"]].head(MAX_NAMED).itertuples()
-    )
+    orders.insert(0, "judge", verdicts.judges.tolist())
+    biased = orders[orders["p_value"] < _SIGNIFICANT].rename(columns={"position_bias": "bias"})
+    biased = biased.sort_values("bias", key=abs, ascending=False, kind="stable").head(MAX_NAMED)
     facts = OrderCounts(
         verdicts_name=verdicts_name,
         first_order=first_order,
@@ -120,11 +108,11 @@ def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order:
         same=int((orders["pairs"] * orders["same"].fillna(0.0)).round().sum()),
         one_order=int(orders["one_order"].sum()),
         known=bool(orders["position_bias"].notna().any()),
-        biased=named,
+        biased=tuple(biased[["judge", "bias", "ci_low", "ci_high"]].to_dict("records")),  # type: ignore[arg-type]
     )
     own = orders.iloc[verdicts.find(judges)]
     columns = {"same_in_both_orders": own["same"].to_numpy(), "position_bias": own["position_bias"].to_numpy()}
-    orders.insert(0, "judge", list(map(str, verdicts.judges.tolist())))
+    orders["judge"] = orders["judge"].map(str)
     return Statistics({"orders": facts}, {"orders": orders}, columns)
 
 

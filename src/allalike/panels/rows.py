@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -66,19 +66,15 @@ class HowAsked:
     tie: Any = None
     verdicts: tuple[Any, ...] = ()
 
-    @classmethod
-    def of(cls, order: str | None, sample: str | None, verdicts_name: str | None, tie: Any, verdicts: Any) -> Self:
-        """Check the options of `allalike.jury`."""
-        if verdicts_name is not None:
-            check_choice(verdicts_name, (ANSWERS, PLACES), "verdicts_name")
-            if order is None:
+    def __post_init__(self) -> None:
+        if self.verdicts_name is not None:
+            check_choice(self.verdicts_name, (ANSWERS, PLACES), "verdicts_name")
+            if self.order is None:
                 raise OptionError("verdicts_name needs pairs in two orders. Name the column of the order with order=.")
-        if order is not None and order == sample:
+        if self.order is not None and self.order == self.sample:
             raise OptionError(
-                f"order and sample are both {order!r}. Name two different columns, or leave out one option."
+                f"order and sample are both {self.order!r}. Name two different columns, or leave out one option."
             )
-        named = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
-        return cls(order, sample, verdicts_name, tie, tuple(named))
 
     @property
     def names(self) -> dict[str, str]:
@@ -117,19 +113,16 @@ def _list_values(column: Column) -> list[Any]:
 
 def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
     """Count unreadable verdicts per judge, the largest count first, including judges without a readable verdict."""
-    if unread is None or not total:
-        facts = UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())
-        return Statistics(
-            {"unreadable": facts}, {}, {} if unread is None else {"unreadable": np.zeros(len(judges), int)}
-        )
+    if unread is None:
+        return Statistics({"unreadable": UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())})
+    counts = unread.judges["unreadable"].reindex(list(map(str, judges.tolist())), fill_value=0)
     table = unread.judges[unread.judges["unreadable"] > 0].sort_values("unreadable", ascending=False, kind="stable")
     named = tuple(
         UnreadableJudge(judge=judge, unreadable=n, asked=asked, share=n / asked)
         for judge, n, asked in table.head(MAX_NAMED).itertuples()
     )
     facts = UnreadableCounts(verdicts=total, judges=len(table), tasks=len(unread.tasks), named=named)
-    counts = table["unreadable"].reindex([str(judge) for judge in judges.tolist()], fill_value=0).to_numpy()
-    return Statistics({"unreadable": facts}, {}, {"unreadable": counts})
+    return Statistics({"unreadable": facts}, {}, {"unreadable": counts.to_numpy()})
 
 
 # Repeated verdicts: a table with a row per verdict.
@@ -204,15 +197,12 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
         return NO_LABEL
     labels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
     texts = [label.strip().casefold() for label in labels]
-    if named is not None:
-        wanted = str(named).strip().casefold()
-        if wanted not in texts:
-            raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
-        return texts.index(wanted)
-    found = [place for place, text in enumerate(texts) if text in _TIES and len(texts) <= _MOST_LABELS]
-    if len(found) > 1 and "tie" in texts:
-        return texts.index("tie")
-    return found[0] if len(found) == 1 else NO_LABEL
+    if named is not None and str(named).strip().casefold() not in texts:
+        raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
+    usual = [text for text in texts if text in _TIES] if len(texts) <= _MOST_LABELS else []
+    usual = ["tie"] if "tie" in usual else usual
+    found = usual if named is None else [str(named).strip().casefold()]
+    return texts.index(found[0]) if len(found) == 1 else NO_LABEL
 
 
 def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple[RepeatedVerdicts, str]:
@@ -274,7 +264,7 @@ class Reading:
         wide = isinstance(source, Scan) and source.wide is not None
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
         if not total:
-            return Unreadable(pd.DataFrame({"unreadable": []})), 0
+            return Unreadable(pd.DataFrame({"unreadable": [], "asked": []}, dtype=int)), 0
         with suppress(AllalikeError):  # such as tables that only Spark can read
             if isinstance(source, Scan):
                 stream = source.stream()

@@ -47,6 +47,7 @@ Members = tuple[int, ...]
 
 NO_LABEL = -1
 NORMAL = 1.959964  # 97.5 % quantile of the normal distribution
+CONFIDENT = 0.9  # confidence from which the verdict of a panel counts as the truth
 MIN_GOLD = 50  # minimum number of gold labels to measure the accuracy of a panel
 CLASS, TIE, INCONCLUSIVE, UNREADABLE, SCORE = range(len(OUTCOMES))
 _ROUNDING = 1e-12
@@ -183,6 +184,11 @@ class ClassVerdicts(_Verdicts):
         return replace(self, **{name: getattr(self, name)[tasks] for name in names})
 
     @property
+    def is_judged(self) -> Marks:
+        """Marks of tasks whose label counts as the truth: a gold label, or a confident verdict of the panel."""
+        return np.asarray(self.known | (self.confidence >= CONFIDENT))
+
+    @property
     def wrong(self) -> Marks:
         """Marks of wrong verdicts by task and judge."""
         return np.asarray((self.labels != NO_LABEL) & (self.labels != self.truth[:, None]))
@@ -202,12 +208,15 @@ class ClassVerdicts(_Verdicts):
         """Worth of the whole panel's verdict per task."""
         return self.compare(self.panel, self.target)
 
+    @cached_property
+    def evidence(self) -> Floats:
+        """Log odds by judge, task and label; 0 for labels that the judge did not give."""
+        given = self.labels.T[:, :, None] == np.arange(self.probability.shape[1])
+        return np.asarray(given * self.log_odds[:, None, None])
+
     def decide(self, members: Sequence[int]) -> Floats:
         """Return equal shares of the labels with the most evidence per task, or zeros if there is no answer."""
-        score = np.zeros_like(self.probability)
-        for judge in members:
-            rows = np.flatnonzero(self.labels[:, judge] != NO_LABEL)
-            score[rows, self.labels[rows, judge]] += self.log_odds[judge]
+        score = self.evidence[list(members)].sum(axis=0)
         top = score.max(axis=1, keepdims=True)
         leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
         return np.asarray(leading / np.maximum(leading.sum(axis=1, keepdims=True), 1))

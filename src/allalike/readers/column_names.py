@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 EXAMPLE = (
     "No choice of columns works. A valid table has one row per answer, and tasks with answers by several workers:",
@@ -105,9 +108,6 @@ def check_chosen(
     names: Sequence[str], chosen: Mapping[str, str], where: str, *, roles: Sequence[str] = tuple(SYNONYMS)
 ) -> None:
     """Raise an error if the table lacks a chosen column, or if a column has two roles."""
-    if not isinstance(chosen, Mapping):
-        example = dict(zip(roles, names, strict=False))
-        raise ColumnError(f"columns is {chosen!r}. Write it as a mapping of roles to columns: columns={example!r}.")
     for role, name in chosen.items():
         if role not in roles:
             raise ColumnError(f"columns names {role!r}. The roles are: {', '.join(roles)}.", columns={role: None})

@@ -175,16 +175,10 @@ def _of_table(
         picked = pick_columns(table.names, known, table.where, roles=_ROLES)
     except ColumnError as error:
         wrong = [name for name in chosen.values() if name not in table.names]
-        right = {role: name for role, name in chosen.items() if name in table.names}
-        right = {"label": named[0], **right} if named else right
-        free = [name for name in table.names if name not in right.values()]
-        right |= dict(zip([role for role in _ROLES if role not in right], free, strict=False))
-        options: dict[str, Any] = {"gold_columns": {each: right[each] for each in _ROLES}} if len(right) > 1 else {}
-        what = f"no column {wrong[0]!r}" if wrong else f"{len(named)} columns of gold labels" if len(named) > 1 else ""
+        what = f"no column {wrong[0]!r}" if wrong else "no clear columns of task and label"
+        what = f"{len(named)} columns of gold labels" if len(named) > 1 and not wrong else what
         raise GoldError(
-            f"The gold labels cannot be read: {table.where} has {what or 'no clear columns of task and label'}."
-            f" Columns: {', '.join(map(repr, table.names))}.",
-            **options,
+            f"The gold labels cannot be read: {table.where} has {what}. Columns: {', '.join(map(repr, table.names))}."
         ) from error
     columns = table.columns(picked)
     return columns["task"], columns["label"]

@@ -54,17 +54,17 @@ def asking(source: Any) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        known = {"domain", "gold", *READ_OPTIONS}
         asked, unread = bool(error.proposals), isinstance(error, ColumnError)
-        tried = any(each.preview for each in error.proposals) or not hasattr(source, "opened")
-        if not tried and all(set(each.options) <= known for each in error.proposals):
+        if any(each.preview for each in error.proposals) or not hasattr(source, "opened"):  # they are already tried
+            raise
+        if all(set(each.options) <= {"domain", "gold", *READ_OPTIONS} for each in error.proposals):
             found = find_proposals(source, error.proposals)
-            unread = unread and not found
-            if (unread or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=unread)):
+            alone = unread and not found
+            if (alone or isinstance(error, LabelError)) and (whole := _propose_files(source, unread=alone)):
                 found = whole
                 error.args = (f"{error.args[0]} {_ONE_WORKER}",)
             error.proposals = tuple(found)
-        if not tried and asked and isinstance(error, ColumnError) and not error.proposals:
+        if unread and asked and not error.proposals:
             error.lines = (*error.lines, *EXAMPLE)
         raise
 
@@ -110,11 +110,8 @@ class _Trials:
 
     def follow(self, option: Proposal, depth: int = 0) -> None:
         """Try an option and, if it raises an error, the proposals of that error."""
-        best = sorted(each.score or 0.0 for each in self.found)[-_MAX_SHOWN:]
-        enough = len(best) >= (1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN)
-        if enough and "columns" in option.options and best[0] < (option.score or 0.0):
-            enough = False  # it may be better than those found
-        if self.tried >= _MAX_TRIED or enough:
+        enough = 1 if self.source.size > _LARGE_BYTES else _MAX_SHOWN
+        if self.tried >= _MAX_TRIED or len(self.found) >= enough:
             return
         self.tried += 1
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from allalike._core.options import choice, option
 from allalike._core.registry import choose, find_close
+from allalike._core.system.addresses import Address
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import report
 from allalike.answers import Answers
@@ -21,12 +23,12 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import choose_options, field_names, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, OptionError
-from allalike.readers.column_names import COLUMN, check_chosen, is_gold, is_path_into, list_names
+from allalike.readers.column_names import COLUMN, is_gold, is_path_into, list_names
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
 from allalike.readers.formats.files import NA, Files, ReadOptions, check_read_options, list_labels, list_words
-from allalike.readers.formats.places import list_near, name_place
-from allalike.readers.formats.source import Source, cells, of_columns
+from allalike.readers.formats.places import name_place
+from allalike.readers.formats.source import Source, cells
 from allalike.readers.gold import read_label_map
 from allalike.readers.inference.columns import find_roles
 from allalike.readers.inference.label_types import guess_domain
@@ -102,7 +104,8 @@ class Scan(Files):
 
     def _near(self) -> list[Path]:
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
-        return [path for name in listed for path in list_near(name)] if all(map(is_path, listed)) else []
+        held = [paths for name in listed if isinstance(name, Address) for paths in name.held.values()]
+        return [*chain.from_iterable(held), *find_inputs([name for name in listed if not isinstance(name, Address)])]
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -231,7 +234,7 @@ class Scan(Files):
 
         A file is read as a plain table if its tool's reader lacks the requested columns or layout.
         """
-        names = list(self.columns.values()) if isinstance(self.columns, Mapping) else []
+        names = list(self.columns.values())
         guesses, plain = self.tool is None, replace(self, tool=PLAIN)
         if guesses and any(map(is_path_into, names)):
             return open_table(self.source, plain)
@@ -263,8 +266,6 @@ class Scan(Files):
         return self._reshape(table, COMPARISONS)
 
     def _reshape(self, table: Source, steps: Sequence[Callable[..., Source]]) -> Source:
-        if not isinstance(self.columns, Mapping):
-            check_chosen(table.names, self.columns, table.where)
         for step in steps:
             table = step(table, self.columns, self.domain)
         return table
@@ -277,7 +278,7 @@ class Scan(Files):
                 return frames.open_matrix(matrix, self.wide), _OWN_NAMES, {}
             rows = matrix.tolist()
         if frames.is_rows(rows):
-            table = replace(of_columns(frames.of_rows(rows)), na=self.list_na(written=False))
+            table = replace(frames.of_rows(rows), na=self.list_na(written=False))
             parts = self.duplicates == SET
             return (gather_parts(table, _OWN_NAMES, self.domain, SET) if parts else table), _OWN_NAMES, {}
         table = self.open() if look_up is None else look_up(self)
@@ -426,8 +427,10 @@ def scan(source: Any, *, domain: str | Domain | None = None, **how: Unpack[ReadO
             raise OptionError(f"{name} is for files, but the source is of type {type(source).__name__}. Omit {name}.")
     given: dict[str, Any] = dict(how)
     columns = given.pop("columns", None) or {}
-    if isinstance(columns, Mapping):
-        columns = {role: name for role, name in columns.items() if name is not None}
+    if not isinstance(columns, Mapping):
+        example = "columns={'worker': 'user', 'task': 'item', 'label': 'answer'}"
+        raise ColumnError(f"columns is {columns!r}. Write it as a mapping of roles to columns: {example}.")
+    columns = {role: name for role, name in columns.items() if name is not None}
     return Scan(source=name_place(held), domain=kind, frame=find_frame(source), columns=columns, **given)
 
 

@@ -9,24 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.late import pd
+from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
 from allalike.frames import Frame, Framed, make_frame
 from allalike.methods.composed import take_field
-from allalike.reliability.alpha import Alpha, compute_alpha
+from allalike.reliability.alpha import Alpha, compute_alpha, pick_pairable
 from allalike.reliability.coefficients import name_alpha
-from allalike.reliability.expected import pick_pairable
 from allalike.reliability.kappas import Cohen, compute_cohen, compute_fleiss, compute_gwet, weigh_levels
-
-if TYPE_CHECKING:
-    from allalike.engines import Run
 
 MAX_ANSWERS = 400_000
 MAX_MATRIX_WORKERS = 500
@@ -265,19 +262,17 @@ class Agreement(Framed[Frame]):
         return [{"worker": self.run.workers[i], **{n: _known(x[i]) for n, x in numbers.items()}} for i in order]
 
     def __repr__(self) -> str:
-        own = name_alpha(self.run.domain.name, self.run.domain.distance), self.alpha, self.ci_low, self.ci_high
-        alphas = [own] if math.isnan(self.ordinal[0]) else [("ordinal alpha", *self.ordinal), own]
+        alphas = {name_alpha(self.run.domain.name, self.run.domain.distance): (self.alpha, self.ci_low, self.ci_high)}
+        if not math.isnan(self.ordinal[0]):
+            alphas = {"ordinal alpha": self.ordinal, **alphas}
         parts = []
-        for name, value, low, high in alphas:
+        for name, (value, low, high) in alphas.items():
             interval = "" if math.isnan(low) else f" ({_format(low)} to {_format(high)})"
             parts.append(f"{name} {_format(value)}{interval}")
-        if self.percent is not None:
-            parts.append(f"percent agreement {100 * self.percent:.1f} %")
-        for name, kappa in (("Fleiss' kappa", self.fleiss), ("Gwet's AC1", self.ac1)):
-            if kappa is not None:
-                parts.append(f"{name} {_format(kappa)}")
-        if self.sampled_tasks is not None:
-            parts.append(f"from a sample of {self.sampled_tasks:,} tasks")
+        parts += [] if self.percent is None else [f"percent agreement {100 * self.percent:.1f} %"]
+        kappas = {"Fleiss' kappa": self.fleiss, "Gwet's AC1": self.ac1}
+        parts += [f"{name} {_format(kappa)}" for name, kappa in kappas.items() if kappa is not None]
+        parts += [] if self.sampled_tasks is None else [f"from a sample of {self.sampled_tasks:,} tasks"]
         return ", ".join(parts)
 
 
@@ -306,12 +301,10 @@ def measure_agreement(run: Run) -> Agreement:
 
 def _count_labels(run: MemoryRun) -> dict[str, Floats]:
     """Return, per class, the number of pairable answers and the sum of its shares over all tasks."""
-    return run.total(partial(_count_block_labels, n_labels=run.encoding.n_labels))
-
-
-def _count_block_labels(block: Block, *, n_labels: int) -> dict[str, Floats]:
-    values = {"paired": (block.sizes > 1).astype(np.float64), "share": 1.0 / block.sizes}
-    return {name: sum_by(block.label, block.to_answers(value), n_labels) for name, value in values.items()}
+    label = np.concatenate([block.label for block in run.blocks])
+    size = np.concatenate([block.to_answers(block.sizes) for block in run.blocks]).astype(np.float64)
+    values = {"paired": np.where(size > 1, 1.0, 0.0), "share": 1 / size}
+    return {name: sum_by(label, value, run.encoding.n_labels) for name, value in values.items()}
 
 
 def _place_levels(run: MemoryRun, places: Floats) -> MemoryRun:

@@ -23,15 +23,13 @@ this case, but it is also high if workers always give the frequent class. All ar
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.blocks.pairs import pair_chunks
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines.memory import MemoryRun
+from allalike.engines.memory import MemoryRun
 
 MIN_COMMON = 5  # common tasks of a pair, unless there are only two workers
 _MAX_ENTRIES = 1 << 24  # in tables of worker pairs and classes

@@ -27,7 +27,7 @@ from allalike.report.tasks import (
 )
 from allalike.report.words import cite, describe_agreement, list_figures, list_scales, list_settings, say_left_out
 from allalike.report.workers import People, choose_workers, compare_workers, list_workers
-from allalike.result.messages import describe_changes, list_facts, list_generations, list_notes
+from allalike.result.messages import describe_changes, list_facts, list_notes
 
 if TYPE_CHECKING:
     from allalike.engines import Run
@@ -86,14 +86,12 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
     advice = advise(material, single=chosen.single, uncertain=int(chosen.counts[: int(UNCERTAIN * 20)].sum()))
     panel = describe_panel(material, people)
     charts, captions = draw_charts(material, people, workers, chosen, neighbours)
-    changed = bool(summary.generations)
     return {
         "facts": list_facts(summary),
         "figures": list_figures(material),
         "notes": [note.sentence for note in list_notes(summary)],
         "advice": advice,
-        "changes": split_messages(list(describe_changes(summary)), material, people) if changed else [],
-        "generations": list_generations(summary) if changed else [],
+        "changes": split_messages(list(describe_changes(summary)), material, people),
         "panel": panel,
         "agreement": describe_agreement(material),
         "scales": list_scales(material.scales),

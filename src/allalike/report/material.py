@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike.reliability.agreement import measure_scales
-from allalike.result.quality import list_reasons
 from allalike.result.summary import Summary
 from allalike.result.tables import sureness, worker_columns
 
@@ -56,7 +55,7 @@ class Material:
     @cached_property
     def flags(self) -> list[list[str]]:
         """The flags of each worker."""
-        return list_reasons(self.run, self.fit)
+        return [[flag.name for flag in flags] for flags in self.result._flags]
 
     @cached_property
     def agreement(self) -> Agreement | None:

@@ -180,8 +180,6 @@ def _list_evidence(summary: Summary) -> Iterator[str]:
         yield f"{gold} informed the model and replaced the estimates of their tasks."
     if screening and (copies := screening.n_groups.get("copies", 0)):
         yield f"{count(copies, 'group')} of workers who copied counted as one worker each."
-    if screening and screening.uninformative.silenced and (workers := screening.uninformative.workers):
-        yield f"We excluded {count(workers, 'worker')} whose answers did not depend on the tasks."
     if summary.method.name != "UA":
         unweighted = name_unweighted(summary.domain)
         yield f"{count(summary.changed, 'label')} differed from the {unweighted}{format_ties(summary)}."

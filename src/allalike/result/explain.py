@@ -20,39 +20,35 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
-from allalike._core.columns.matches import find_places
-from allalike._core.columns.values import Values, frame_of
+from allalike._core.columns.values import Values, find_places, frame_of
 from allalike._core.late import pa
 from allalike._core.registry import did_you_mean
 from allalike._core.words import count
 from allalike.answers.gold import History
-from allalike.engines.sample import pick_tasks, sample_tasks
-from allalike.engines.shards import Shard
-from allalike.engines.sums import Piece
+from allalike.engines.memory import MemoryRun
+from allalike.engines.sample import cut_block, pick_tasks
+from allalike.engines.shards import Shard, fitting_answers
 from allalike.errors import UnknownNameError, UnsupportedError
 from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.base import without_gold
 from allalike.methods.composed import weigh
-from allalike.result.messages import name_some
-from allalike.result.quality import find_constant_workers, rate_disagreement
-from allalike.result.summaries import find_truths, find_worse
+from allalike.result.quality import Flag, list_flags, rate_disagreement
+from allalike.result.summaries import find_truths
 from allalike.result.tables import ERRORS, sureness, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
     import pandas as pd
 
     from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run, TaskTable
-    from allalike.engines.memory import MemoryRun
+    from allalike.engines import Piece, Run, TaskTable
     from allalike.methods import Fit, Method
 
     Places = npt.NDArray[np.intp]
@@ -61,7 +57,7 @@ _N_NAMED = 5  # members of a group, workers in a sentence, and nearest colleague
 _MAX_LABEL = 40  # characters of a label in a sentence
 _MAX_CLOSE = 20_000  # ids that are searched for a similar one
 _MAX_TRIED, _MAX_COSTLY_TRIED = 100, 25  # answers that are removed or changed, one after the other
-_MAX_ANSWERS = 1_000_000  # with more, deciding without a worker would take as long as the result itself
+_MAX_ANSWERS = 1_000_000  # compared; with more, deciding without a worker would take as long as the result itself
 _MAX_DISAGREEMENTS = 10
 _MIN_COMMON = 5  # tasks that colleagues share; fewer only if there are no such colleagues
 
@@ -138,16 +134,20 @@ class TaskExplanation:
             return "This is a gold label, so answers do not change it."
         workers = self.answers["worker"]
         if "moves" in self.answers:
-            moves = self.answers["moves"]
-            if moves.isna().all():
-                return ""
-            place = int(moves.fillna(-1.0).argmax())
-            return f"It changes most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+            moves = self.answers["moves"].fillna(-1.0)
+            place = int(moves.argmax())
+            shift = f"It changes most without {workers.iloc[place]}: by a distance of {moves.iloc[place]:.4g}."
+            return shift if moves.iloc[place] >= 0 else ""
         if len(self.answers) == 1:
             return f"The only answer is by {workers.iloc[0]}."
-        left_out, changed = (_list_or(workers[self.answers[name]].tolist()) for name in ("if_left_out", "if_changed"))
-        parts = [f"without {left_out}"] if left_out else []
-        parts += [f"if one of these answered {_shorten(self.runner_up)}: {changed}"] if changed else []
+        parts = []
+        for column, start in (
+            ("if_left_out", "without"),
+            ("if_changed", f"if one of these answered {_shorten(self.runner_up)}:"),
+        ):
+            names = list(map(str, workers[self.answers[column]]))
+            names = [*names[:_N_NAMED], f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else names
+            parts += [f"{start} {' or '.join([', '.join(names[:-1]), names[-1]][len(names) == 1 :])}"] if names else []
         if parts:
             return f"The label would change {'; or '.join(parts)}."
         tried = "" if self.n_tried >= len(self.answers) else f" of the {self.n_tried:,} with the largest shares"
@@ -158,13 +158,6 @@ class TaskExplanation:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values[values.pop("sureness")] = values.pop("confidence")
         return {name: _to_json(value) for name, value in values.items()}
-
-
-class Flag(NamedTuple):
-    """Unusual finding about a worker, and the evidence."""
-
-    name: str
-    evidence: str
 
 
 class Absence(NamedTuple):
@@ -222,25 +215,27 @@ class WorkerExplanation:
             facts.append(f"{unit.replace('_', ' ')} {self.columns[unit]:.3g}{interval}")
         wrong = f"{self.disagrees:,} of {self.compared:,} differ from the label"
         lines = [f"Worker {self.worker}: {', '.join(facts)}; {wrong}."]
-        lines += [f"{flag.name.capitalize()}: {flag.evidence}." for flag in self.flags]
+        lines += map(str, self.flags)
         if not len(self.colleagues):
             lines.append("The worker has no task in common with others.")
         for name, table in (("Nearest", self.nearest.head(3)), ("Farthest", self.farthest.head(3))):
-            if len(table):
-                rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
-                listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
-                lines.append(f"{name}, by mean distance on common tasks: {listed}.")
-        return [*lines, self._describe_absence()]
-
-    def _describe_absence(self) -> str:
-        if self.too_large:
-            return "With more than a million answers, labels without this worker are not estimated."
+            rows = zip(table["worker"], table["distance"], table["common_tasks"], strict=True)
+            listed = ", ".join(f"{worker} ({distance:.3g} on {common:,})" for worker, distance, common in rows)
+            lines += [f"{name}, by mean distance on common tasks: {listed}."] if listed else []
         rest = self.without
-        if rest is None:
-            return "There are no other workers."
-        only = f"; {rest.only:,} {'tasks have' if rest.only > 1 else 'task has'} no other answer" if rest.only else ""
-        changed = f"{rest.changed:,} of {rest.tasks:,} labels differ"
-        return f"Without this worker, {changed}, by {rest.shift:.3g} on average{only}."
+        if self.too_large:
+            lines.append("With more than a million answers, labels without this worker are not estimated.")
+        elif rest is None:
+            lines.append("There are no other workers.")
+        else:
+            changed = f"{rest.changed:,} of {rest.tasks:,} labels differ, by {rest.shift:.3g} on average"
+            only = (
+                f"; {count(rest.only, 'task')} {'have' if rest.only > 1 else 'has'} no other answer"
+                if rest.only
+                else ""
+            )
+            lines.append(f"Without this worker, {changed}{only}.")
+        return lines
 
     def summary(self) -> dict[str, Any]:
         """Return it as plain values, for JSON."""
@@ -254,12 +249,6 @@ def _shorten(label: Any) -> str:
         return str(label)
     text = f"{label:.6g}" if isinstance(label, float) else " ".join(repr(label).split())
     return text if len(text) <= _MAX_LABEL else f"{text[: _MAX_LABEL - 3]}..."
-
-
-def _list_or(names: list[Any]) -> str:
-    """List a few names."""
-    shown = [*map(str, names[:_N_NAMED]), *([f"{len(names) - _N_NAMED:,} more"] if len(names) > _N_NAMED else [])]
-    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else "".join(shown)
 
 
 def _to_json(value: Any) -> Any:
@@ -282,30 +271,23 @@ def _to_json(value: Any) -> Any:
 
 def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplanation:
     """Explain the label of a task."""
-    piece, encoding = _find_task(table, task), run.encoding
-    values = piece.found
-    block = pick_tasks(run, piece.tasks.hashes())
+    whole, encoding = table.joined(), run.encoding
+    piece = whole.take(np.array([_find_id("task", task, whole.tasks)]))
+    values, block = piece.found, pick_tasks(run, piece.tasks.hashes())
     block = block.pick(np.arange(1), np.arange(int(block.sizes[0])))
     columns, share = _share_out(run, fit, block)
     label, is_gold = values["label"], bool(values.get("known", np.zeros(1))[0])
-    number, first = _number_labels(block.label, encoding)
-    names, rates = encoding.decode(block.label[first]), {"share": sum_by(number, share, len(first))}
-    if fit.probabilities is not None:
-        every = fit.probabilities(encoding.prepare(block), *fit.arguments)["probability"]
-        rates["probability"] = every[0, block.label[first]]
-    measure, score = list(rates.items())[-1]
-    is_label = _measure(block.label[first], label, run.kernels) == 0
-    order = np.argsort(-score, kind="stable")
-    others = [place for place in order if not is_label[place]]
-    rival = others[0] if others and not encoding.numeric else None
+    codes, scores = _rank_labels(run, fit, block, share)
+    measure, score = list(scores.items())[-1]
+    is_label, names = _measure(codes, label, run.kernels) == 0, encoding.decode(codes)
+    others = [] if encoding.numeric else np.flatnonzero(~is_label).tolist()
+    margin = float(score[is_label].sum() - score[others[:1]].sum())
     most = 0 if is_gold else _MAX_TRIED if encoding.n_classes is not None or encoding.numeric else _MAX_COSTLY_TRIED
     by_share = np.argsort(-share, kind="stable")
     distance = _measure(block.label, label, run.kernels)
-    runner_up = block.label[first[others[0]]] if others and run.domain.recurring else None
-    columns |= {"distance": distance, **_try_changes(run, fit, block, by_share[:most], runner_up)}
-    counts = {"answers": np.bincount(number, minlength=len(order)), **rates}
+    rival = codes[others[0]] if others and run.domain.recurring else None
+    columns |= {"distance": distance, **_try_changes(run, fit, block, by_share[:most], rival)}
     ends = {"low": [np.nan], "high": [np.nan], **values, **encoding.truth_columns(values)}
-    following = float(score[others[0]]) if others else 0.0
     return TaskExplanation(
         task=piece.tasks[0],
         truth=encoding.decode(label).tolist()[0],
@@ -320,39 +302,29 @@ def explain_task(run: Run, fit: Fit, table: TaskTable, task: Any) -> TaskExplana
         is_gold=is_gold,
         abstained=bool(values.get("abstained", np.zeros(1))[0]),
         measure="weight" if measure == "share" else measure,
-        runner_up=None if rival is None else names.tolist()[rival],
-        runner_up_score=np.nan if rival is None else following,
-        margin=float(score[is_label].sum()) - following if is_label.any() and not encoding.numeric else np.nan,
+        runner_up=names.tolist()[others[0]] if others else None,
+        runner_up_score=float(score[others[0]]) if others else np.nan,
+        margin=margin if is_label.any() and not encoding.numeric else np.nan,
         spread=_compute_spread(share, distance, squared=run.domain.distance == "squared"),
         n_tried=min(most, len(share)),
         answers=frame_of(columns).iloc[by_share].reset_index(drop=True),
-        labels=frame_of({"label": names.take(order), **{name: column[order] for name, column in counts.items()}}),
+        labels=frame_of({"label": names, **scores}),
     )
 
 
-def _find_task(table: TaskTable, task: Any) -> Piece:
-    """Return the row of a task in the table of labels."""
-    for piece in table.pieces():
-        row = _find_id(task, piece.tasks)
-        if row >= 0:
-            return piece.take(np.array([row]))
-    raise _refuse_unknown("task", task, next(iter(table.pieces())).tasks)
-
-
-def _find_id(name: Any, known: Values) -> int:
-    """Return the position of an id, or -1; an id of another type is compared as a Python object."""
+def _find_id(kind: str, name: Any, known: Values) -> int:
+    """Return the position of an id; an id of another type is compared as a Python object."""
     name = name.item() if isinstance(name, np.generic) else name
     wanted = Values([name])
     if not isinstance(known.data, list):
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
             wanted = Values(pa.array([name]))
-    return int(find_places(wanted, known)[0])
-
-
-def _refuse_unknown(kind: str, name: Any, known: Values) -> UnknownNameError:
-    ids = [str(each) for each in known.take(np.arange(min(len(known), _MAX_CLOSE))).tolist()]
-    hint = did_you_mean(str(name), ids)
-    return UnknownNameError(f"No {kind} is called {name!r}.{hint or f' The first {kind} is {ids[0]!r}.'}")
+    place = int(find_places(wanted, known)[0])
+    if place < 0:
+        ids = [str(each) for each in known.take(np.arange(min(len(known), _MAX_CLOSE))).tolist()]
+        hint = did_you_mean(str(name), ids) or f" The first {kind} is {ids[0]!r}."
+        raise UnknownNameError(f"No {kind} is called {name!r}.{hint}")
+    return place
 
 
 def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats]:
@@ -365,6 +337,17 @@ def _share_out(run: Run, fit: Fit, block: Block) -> tuple[dict[str, Any], Floats
     if groups is not None:
         columns |= {"effective_answers": effective, "copy_group": trust_columns(fit)["copy_group"].take(block.worker)}
     return {**columns, "share": share}, share
+
+
+def _rank_labels(run: Run, fit: Fit, block: Block, share: Floats) -> tuple[Array, dict[str, Array]]:
+    """Return the distinct labels, best first, with their numbers of answers, shares and, if known, probabilities."""
+    number, first = _number_labels(block.label, run.encoding)
+    scores: dict[str, Array] = {"answers": np.bincount(number), "share": sum_by(number, share, len(first))}
+    if fit.probabilities is not None:
+        every = fit.probabilities(run.encoding.prepare(block), *fit.arguments)["probability"]
+        scores["probability"] = every[0, block.label[first]]
+    order = np.argsort(-list(scores.values())[-1], kind="stable")
+    return block.label[first[order]], {name: column[order] for name, column in scores.items()}
 
 
 def _number_labels(codes: Array, encoding: Encoding) -> tuple[Places, Places]:
@@ -440,23 +423,44 @@ def explain_worker(run: Run, fit: Fit, table: TaskTable, method: Method | None, 
     """Explain a worker; without a method, labels without the worker are not estimated."""
     if run.worker_task is not None:
         raise UnsupportedError("With per_task(), workers cannot be explained. Call explain(task=...) for a task.")
-    worker = _find_id(name, run.workers)
-    if worker < 0:
-        raise _refuse_unknown("worker", name, run.workers)
+    worker = _find_id("worker", name, run.workers)
+    n_answers = int(run.answer_counts.sum())
+    large, found = n_answers > _MAX_ANSWERS, table.joined()
+    block = pick_tasks(run, np.empty(0, np.uint64), share=_MAX_ANSWERS / n_answers if large else 2.0)
+    rest = None if method is None or large else _drop_worker(run, block, worker)
+    rows = np.flatnonzero(block.worker == worker)
+    places = _find_tasks(found, block.task_hash[block.task[rows]])
+    own, whole = block.label[rows[np.argsort(places)]], found.take(np.sort(places))
+    distance = run.kernels.distance_between(own, whole.found["label"])
+    strength = rate_disagreement(distance, whole.found["confidence"])
+    order = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
+    order = order[strength[order] > 0]
+    disagreements: dict[str, Values | Array] = {
+        "task": whole.tasks.take(order),
+        "label": run.encoding.decode(own[order]),
+        "truth": run.encoding.decode(whole.found["label"][order]),
+        sureness(fit): whole.found["confidence"][order],
+        "distance": distance[order],
+    }
     columns = {title: column[worker] for title, column in worker_columns(run, fit).items()}
-    large = int(run.answer_counts.sum()) > _MAX_ANSWERS
-    disagreements, disagrees, compared = _find_disagreements(run, fit, table, worker)
     return WorkerExplanation(
         worker=run.workers[worker],
         columns={title: each.item() if isinstance(each, np.generic) else each for title, each in columns.items()},
-        flags=tuple(_find_flags(run, fit, worker)),
-        disagrees=disagrees,
-        compared=compared,
-        without=None if method is None or large else _leave_out(run, table, method, worker),
+        flags=tuple(list_flags(run, fit)[worker]),
+        disagrees=int(np.count_nonzero(np.nan_to_num(distance) > 0)),
+        compared=len(rows),
+        without=None if rest is None or method is None else _compare_without(rest, run, found, method),
         too_large=large,
         colleagues=_find_colleagues(run, worker),
-        disagreements=disagreements,
+        disagreements=frame_of(disagreements),
     )
+
+
+def _find_tasks(table: Piece, hashes: Array) -> Array:
+    """Return the positions of the tasks with these hashes."""
+    own = table.tasks.hashes()
+    order = np.argsort(own)
+    return np.asarray(order[np.searchsorted(own, hashes, sorter=order)])
 
 
 def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
@@ -474,126 +478,43 @@ def _find_colleagues(run: Run, worker: int) -> pd.DataFrame:
     return frame_of({"worker": run.workers.take(met), "common_tasks": n_common, "distance": mean})
 
 
-def _pick_worker(block: Block, *, kernels: Kernels, number: int) -> Block:
-    """Return a block of the answers by one worker."""
-    workers = np.arange(block.n_workers) if isinstance(block.workers, slice) else block.workers
-    rows = np.flatnonzero(workers[block.worker] == number)
-    return replace(
-        block.pick(block.task[rows], rows),
-        starts=np.arange(len(rows)),
-        sizes=np.ones(len(rows), np.int64),
-        worker=np.full(len(rows), number, np.intp),
-        label=kernels.restore_answers(block, rows),
-        workers=slice(None),
-        gold_label=kernels.restore_gold(block)[:0],
+def _drop_worker(run: Run, block: Block, worker: int) -> MemoryRun | None:
+    """Return a run in memory without a worker, or None; the numbers of later workers decrease by one."""
+    kept = block.worker != worker
+    sizes = np.add.reduceat(kept.astype(np.int64), block.starts)
+    left, others = np.flatnonzero(sizes), np.delete(np.arange(len(run.workers)), worker)
+    if not len(left):
+        return None
+    known, past = np.isin(block.gold_task, left), run.history
+    rest = replace(block, sizes=sizes).pick(left, np.flatnonzero(kept))
+    rest = replace(
+        rest,
+        worker=rest.worker - (rest.worker > worker),
+        n_workers=block.n_workers - 1,
+        gold_task=np.searchsorted(left, block.gold_task[known]),
+        gold_label=block.gold_label[known],
     )
-
-
-def _find_disagreements(run: Run, fit: Fit, table: TaskTable, worker: int) -> tuple[pd.DataFrame, int, int]:
-    """Return the strongest disagreements with the labels, their number, and the number of answers compared."""
-    blocks = run.gather(partial(_pick_worker, kernels=run.kernels, number=worker))
-    hashes, answers = (np.concatenate([getattr(block, part) for block in blocks]) for part in ("task_hash", "label"))
-    order = np.argsort(hashes, kind="stable")
-    whole = _find_rows(table, hashes[order])
-    answer, label, confidence = answers[order][whole.found["place"]], whole.found["label"], whole.found["confidence"]
-    distance = run.kernels.distance_between(answer, label)
-    strength = rate_disagreement(distance, confidence)
-    rows = np.argsort(-strength, kind="stable")[:_MAX_DISAGREEMENTS]
-    rows = rows[strength[rows] > 0]
-    columns: dict[str, Values | Array] = {
-        "task": whole.tasks.take(rows),
-        "label": run.encoding.decode(answer[rows]),
-        "truth": run.encoding.decode(label[rows]),
-        sureness(fit): confidence[rows],
-        "distance": distance[rows],
-    }
-    return frame_of(columns), int(np.count_nonzero(np.nan_to_num(distance) > 0)), len(answer)
-
-
-def _find_rows(table: TaskTable, hashes: Array) -> Piece:
-    """Return the rows of the tasks with these sorted hashes, and the position of each hash as ``place``."""
-    kept: list[Piece] = []
-    for piece in table.pieces():
-        own = piece.tasks.hashes()
-        place = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
-        columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "place": place}
-        kept.append(Piece(piece.tasks, piece.answers, columns).take(np.flatnonzero(hashes[place] == own)))
-    return Piece.join([piece for piece in kept if len(piece.answers)] or kept[:1])
-
-
-def _find_flags(run: Run, fit: Fit, worker: int) -> Iterator[Flag]:
-    known, groups = fit.uncertainty, fit.copy_groups
-    if known is not None and known.few[worker]:
-        yield Flag("few answers", f"{int(known.shared[worker]):,} of the worker's tasks have other answers")
-    trust = {name: column[worker] for name, column in trust_columns(fit).items()}
-    if trust.get("uninformative"):
-        value, error = trust["informativeness"], trust["informativeness_se"]
-        yield Flag("uninformative", f"informativeness {value:.2g}, standard error {error:.2g}")
-    for group in groups.groups if groups is not None else ():
-        if worker in group.members:
-            others = [str(run.workers[number]) for number in group.members if number != worker]
-
-            fidelity = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
-            yield Flag(
-                "copies" if group.copies else "alike",
-                f"with {name_some(others, len(others))}: {group.common:,} common tasks{fidelity}, same rare answer in"
-                f" {group.rare:,} (p = {group.p_value:.2g})",
-            )
-    worse = find_worse(run, fit)
-    if worse is not None and worker in worse.workers:
-        low, high, unit = worse.low[worker], worse.high[worker], worse.unit.replace("_", " ")
-        interval = f"{low:.3g} to {high:.3g}, the crowd's mean is {worse.mean:.3g}"
-        more = f"{worse.relative[worker]:.3g} more than others on the same tasks"
-        yield Flag(f"larger {unit}", interval if np.isfinite(low) else more)
-    constant = find_constant_workers(run)
-    if worker in constant:
-        yield Flag("always the same", f"all {int(run.answer_counts[worker]):,} answers are {constant[worker]!r}")
-
-
-def _leave_out(run: Run, table: TaskTable, method: Method, worker: int) -> Absence | None:
-    """Compare the labels with those without a worker; None if there are no other workers."""
-    rest = _drop_worker(run, worker)
-    if rest is None:
-        return None
-    learns = rest.n_gold > 0 and without_gold(method) != method
-    label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
-    whole = _find_rows(table, np.asarray(rest.shards[0].task_hash))
-    before, place = whole.found["label"], whole.found["place"]
-    scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])[place]
-    changed = np.count_nonzero(run.kernels.differs(before, label[place], scatter))
-    shift = float(np.nansum(run.kernels.distance_between(before, label[place]))) / len(place)
-    return Absence(int(changed), len(place), run.n_tasks - len(place), shift)
-
-
-def _drop_worker(run: Run, worker: int) -> MemoryRun | None:
-    """Return a run in memory without a worker; the numbers of later workers decrease by one."""
-    whole, blocks = sample_tasks(run, 2 * int(run.answer_counts.sum())), []
-    for block in whole.blocks:
-        kept = block.worker != worker
-        sizes = np.add.reduceat(kept.astype(np.int64), block.starts)
-        left = np.flatnonzero(sizes)
-        known = np.isin(block.gold_task, left)
-        rest = replace(block, sizes=sizes).pick(left, np.flatnonzero(kept))
-        rest = replace(
-            rest,
-            worker=rest.worker - (rest.worker > worker),
-            n_workers=block.n_workers - 1,
-            gold_task=np.searchsorted(left, block.gold_task[known]),
-            gold_label=block.gold_label[known],
-        )
-        if rest.n_tasks:
-            blocks.append(run.encoding.prepare(rest))
-    if not blocks:
-        return None
-    others = np.delete(np.arange(len(run.workers)), worker)
-    hashes, sizes = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("task_hash", "sizes"))
-    past = run.history
-    return replace(
-        whole,
-        shards=[Shard(blocks, Values(hashes), sizes)],
+    blocks = [run.encoding.prepare(part) for part in cut_block(rest, fitting_answers(len(others)))]
+    return MemoryRun(
+        [Shard(blocks, Values(rest.task_hash), rest.sizes)],
         workers=run.workers.take(others),
         answer_counts=run.answer_counts[others],
-        n_tasks=len(sizes),
-        n_gold=sum(len(block.gold_task) for block in blocks),
+        n_tasks=rest.n_tasks,
+        n_gold=len(rest.gold_task),
+        encoding=run.encoding,
+        ties=run.ties,
+        notes={},
+        threads=run.threads,
         history=None if past is None else History(past.answers[others], past.fault[others]),
     )
+
+
+def _compare_without(rest: MemoryRun, run: Run, found: Piece, method: Method) -> Absence:
+    """Compare the labels with those without a worker."""
+    learns = rest.n_gold > 0 and without_gold(method) != method
+    label = find_truths(rest, weigh(method, rest), keep_gold=learns).joined().found["label"]
+    before = found.found["label"][_find_tasks(found, np.asarray(rest.shards[0].task_hash))]
+    scatter = np.concatenate([run.kernels.scatter(block) for block in rest.blocks])
+    changed = int(np.count_nonzero(run.kernels.differs(before, label, scatter)))
+    shift = float(np.nansum(run.kernels.distance_between(before, label))) / len(label)
+    return Absence(changed, len(label), run.n_tasks - len(label), shift)

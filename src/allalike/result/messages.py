@@ -85,22 +85,18 @@ def percent_of(rate: float) -> str:
 
 
 _OWN_SENTENCES = ("columns", "layout", "domain", "engine", "missing")  # options with sentences of their own
-_KINDS = {
-    "real": "numbers, so means are estimated. Use domain='categorical' for a majority vote.",
-    "date": "dates, so means are estimated. Use domain='categorical' for a majority vote.",
-    "ordinal": "levels of a scale, because answers to a task are close. Use domain='categorical' for a majority vote.",
-}
-_WRITTEN = {
-    **_KINDS,
-    "ordinal": "levels of a scale in words. Use domain='categorical' for a majority vote.",
-    "set": "sets of items. Use domain='categorical' to vote on whole sets.",
-    "ranking": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
-}  # label types that were inferred from the notation
-_PLURALS = {
-    **{name: f"{name}s" for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
-    "probability": "probabilities",
-    "bitmap": "masks",
-}
+_VOTE = "Use domain='categorical' for a majority vote."
+_LABELS = {
+    "real": f"numbers, so means are estimated. {_VOTE}",
+    "date": f"dates, so means are estimated. {_VOTE}",
+    "ordinal": f"levels of a scale, because answers to a task are close. {_VOTE}",
+    "ordinal(": f"levels of a scale in words. {_VOTE}",
+    "set(": "sets of items. Use domain='categorical' to vote on whole sets.",
+    "ranking(": "rankings of items, best first. Use domain='categorical' to vote on whole labels.",
+    "probability": "probabilities.",
+    "bitmap": "masks.",
+    **{name: f"{name}s." for name in ("set", "ranking", "text", "record", "vector", "interval", "place")},
+}  # by inferred label type; with a bracket if it was inferred with options
 
 
 def describe_input(summary: Summary) -> list[Remark]:
@@ -160,16 +156,14 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
 
 def _name_kind(name: str, numbers: str) -> Remark:
     """Describe the inferred label type, and the consequence for numbers."""
-    kind = name.partition("(")[0]
-    if name in _KINDS:
-        return Remark(f"Detected: the labels are {_KINDS[name]}")
     if name == "categorical" and numbers:
         more = " Use domain='ordinal' if they are ratings." if numbers == "in a row" else ""
         return Remark(
             f"Detected: the labels are classes, although they are numbers. Use domain='real' to estimate means.{more}"
         )
-    text = _WRITTEN[kind] if "(" in name and kind in _WRITTEN else f"{_PLURALS.get(name, name)}."
-    return Remark(f"Detected: the labels are {text}", "domain", name)
+    kind, bracket, _ = name.partition("(")
+    text = f"Detected: the labels are {_LABELS.get(kind + bracket) or _LABELS.get(kind) or f'{name}.'}"
+    return Remark(text) if name in ("real", "date", "ordinal") else Remark(text, "domain", name)
 
 
 def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
@@ -407,18 +401,6 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
         yield Remark(f"New copy group: {name_some(members, len(members))}.", names=members)
 
 
-def list_generations(summary: Summary) -> list[tuple[str, ...]]:
-    """Return one row per saved generation: date, counts, and number of changed labels."""
-    return [
-        (
-            each.when[:16].replace("T", " "),
-            *(f"{number:,}" for number in (each.answers, each.workers, each.tasks)),
-            "" if each.turned is None else f"{each.turned:,}",
-        )
-        for each in summary.generations
-    ]
-
-
 # Crowd: copy groups, uninformative workers, workers who are worse than others, and workers with few answers.
 
 
@@ -435,7 +417,7 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
             f"The workers fall into {parts.number:,} components without common tasks, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
-    if trust.uninformative.workers and (flagged or trust.uninformative.silenced):
+    if trust.uninformative.workers and flagged:
         yield _describe_uninformative(trust.uninformative)
     if trust.flagged and flagged:
         yield _describe_flagged(trust.flagged)
@@ -453,10 +435,9 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
 def _describe_uninformative(found: UninformativeWorkers) -> Remark:
     names = [each.worker for each in found.named]
     are = "is" if found.workers == 1 else "are"
-    effect = "excluded (screening=False includes them)" if found.silenced else "included, because they are few"
     return Remark(
         f"{name_some(names, found.workers)} {are} uninformative: the answers"
-        f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are {effect}.",
+        f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are included, because they are few.",
         names=names,
     )
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Piece, Run, TaskTable
+    from allalike.engines import Run, TaskTable
     from allalike.methods import Fit
     from allalike.result.result import Result
 
@@ -209,32 +210,24 @@ def estimate_uncertainty(
             "With per_task(), workers have no error rates beyond one task, so answers cannot be planned."
         )
     if posteriors is not None and rates is not None:
-        tables = (piece.found["probability"] for piece in posteriors().pieces())
-        tasks, state = _collect(found, lambda _: keep_likeliest(next(tables)))
+        tables = (keep_likeliest(piece.found["probability"]) for piece in posteriors().pieces())
     elif faults is not None and confidence is not None and run.encoding.nominal:
-        tasks, state = _collect(
-            found, lambda piece: np.column_stack([piece.found["confidence"], piece.found["second"]])
-        )
+        columns = ("confidence", "second")
+        tables = (np.column_stack([piece.found[name] for name in columns]) for piece in found.pieces())
         rates = faults.best(fit.fault)
     else:
         raise UnsupportedError(
             "Planning needs labels with an error rate, such as classes, found by the method auto. These labels are"
             f" {run.domain.name}. `result.next_tasks()` lists the least certain tasks."
         )
-    truths = run.n_gold if confidence is not None and confidence.get("estimated_from") == "gold" else 0
-    return CrowdUncertainty(tasks, state, rates, run.encoding.n_labels, truths)
-
-
-def _collect(found: TaskTable, get_state: Callable[[Piece], Floats]) -> tuple[Values, Floats]:
-    """Return the tasks without gold labels, and their state."""
     tasks, states = [], []
-    for piece in found.pieces():
-        state = get_state(piece)
-        unknown = np.isnan(piece.found.get("gold", np.full(len(state), np.nan)))
-        rows = np.flatnonzero(unknown & np.isfinite(state.reshape(len(state), -1)).all(axis=1))
+    for piece, state in zip(found.pieces(), tables, strict=True):
+        is_gold = np.isfinite(piece.found.get("gold", np.full(len(state), np.nan)))
+        rows = np.flatnonzero(~is_gold & np.isfinite(state).all(axis=1))
         tasks.append(piece.tasks.take(rows))
         states.append(state[rows])
-    return Values.join(tasks), np.concatenate(states)
+    truths = run.n_gold if confidence is not None and confidence.get("estimated_from") == "gold" else 0
+    return CrowdUncertainty(Values.join(tasks), np.concatenate(states), rates, run.encoding.n_labels, truths)
 
 
 class Assignment(NamedTuple):
@@ -251,19 +244,45 @@ class Assignment(NamedTuple):
     saved: float
 
 
-@dataclass(frozen=True)
+@dataclass
 class Offers:
-    """Workers to ask: error rate, price, copy group and maximum number of answers."""
+    """Workers to ask: error rate, price, copy group, maximum number of answers, and number of answers planned."""
 
     rate: Floats
     price: Floats
     group: npt.NDArray[np.intp]
     load: Floats
 
-    @property
-    def cheapest(self) -> float:
-        """The lowest price."""
-        return float(self.price.min())
+    def __post_init__(self) -> None:
+        self.asked, self._rounded_rate = np.zeros(len(self.price)), _cut_digits(self.rate)
+
+    def find(self, taken: set[int], left: float) -> Array:
+        """Return the available workers for a task who are better than all others at no higher price, by price.
+
+        Copy groups in ``taken`` are excluded. Among equal workers, the one with the fewest planned answers is returned.
+        """
+        able = (self.asked < self.load) & (self.price <= left * (1 + _ROUNDING))
+        able &= ~np.isin(self.group, list(taken)) | (self.group < 0)
+        order = np.flatnonzero(able)
+        order = order[np.lexsort((self.asked[order], self._rounded_rate[order], self.price[order]))]
+        rates = self._rounded_rate[order]
+        better = rates < np.minimum.accumulate(np.append(np.inf, rates))[:-1]
+        return np.asarray(order[better])
+
+    def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
+        """Return an upper bound on the gain of an answer to each task, per unit of money."""
+        able = self.find(set(), left)
+        values = [uncertainty.bound(float(self.rate[each])) / self.price[each] for each in able]
+        return _cut_digits(np.max(values, axis=0)) if len(able) else np.zeros(len(uncertainty.errors))
+
+    def choose(self, uncertainty: TaskUncertainty, task: int, taken: set[int], left: float) -> tuple[float, int]:
+        """Return the largest gain of an answer per unit of money, and its worker; -1 if no worker is available."""
+        able = self.find(taken, left)
+        if not len(able):
+            return 0.0, -1
+        values = _cut_digits(uncertainty.value(task, self.rate[able]) / self.price[able])
+        first = int(values.argmax())
+        return float(values[first]), int(able[first])
 
 
 def find_offers(
@@ -298,42 +317,6 @@ def find_offers(
     return Offers(np.append(np.where(known, rates, usual), usual), costs, np.append(group, -1), np.full(n + 1, np.inf))
 
 
-class Queue:
-    """Workers who can still be asked in a batch, and the number of answers planned for each."""
-
-    def __init__(self, offers: Offers) -> None:
-        self.offers, self.asked, self._rates = offers, np.zeros(len(offers.price)), _cut_digits(offers.rate)
-
-    def find(self, taken: set[int], left: float) -> Array:
-        """Return the available workers for a task who are better than all others at no higher price, by price.
-
-        Copy groups in ``taken`` are excluded. Among equal workers, the one with the fewest planned answers is returned.
-        """
-        price, group = self.offers.price, self.offers.group
-        able = (self.asked < self.offers.load) & (price <= left * (1 + _ROUNDING))
-        able &= ~np.isin(group, list(taken)) | (group < 0)
-        order = np.flatnonzero(able)
-        order = order[np.lexsort((self.asked[order], self._rates[order], price[order]))]
-        rates = self._rates[order]
-        better = rates < np.minimum.accumulate(np.append(np.inf, rates))[:-1]
-        return np.asarray(order[better])
-
-    def bound(self, uncertainty: TaskUncertainty, left: float) -> Floats:
-        """Return an upper bound on the gain of an answer to each task, per unit of money."""
-        rate, price, able = self.offers.rate, self.offers.price, self.find(set(), left)
-        values = [uncertainty.bound(float(rate[each])) / price[each] for each in able]
-        return _cut_digits(np.max(values, axis=0)) if len(able) else np.zeros(len(uncertainty.errors))
-
-    def choose(self, uncertainty: TaskUncertainty, task: int, taken: set[int], left: float) -> tuple[float, int]:
-        """Return the largest gain of an answer per unit of money, and its worker; -1 if no worker is available."""
-        able = self.find(taken, left)
-        if not len(able):
-            return 0.0, -1
-        values = _cut_digits(uncertainty.value(task, self.offers.rate[able]) / self.offers.price[able])
-        first = int(values.argmax())
-        return float(values[first]), int(able[first])
-
-
 def assign(
     uncertainty: TaskUncertainty,
     offers: Offers,
@@ -343,13 +326,13 @@ def assign(
     min_gain: float = 0.0,
 ) -> list[Assignment]:
     """Return the answers of a batch, until the money or the workers are exhausted."""
-    queue, stale, asked = Queue(offers), 0, list[Assignment]()
-    tasks = [(-value, task) for task, value in enumerate(queue.bound(uncertainty, left).tolist()) if value > 0]
+    stale, asked, cheapest = 0, list[Assignment](), float(offers.price.min())
+    tasks = [(-value, task) for task, value in enumerate(offers.bound(uncertainty, left).tolist()) if value > 0]
     heapq.heapify(tasks)
     least = _MIN_GAIN * float(uncertainty.errors.mean()) if tasks else 0.0
-    while tasks and len(asked) < most and left * (1 + _ROUNDING) >= offers.cheapest:
+    while tasks and len(asked) < most and left * (1 + _ROUNDING) >= cheapest:
         _, task = heapq.heappop(tasks)
-        value, worker = queue.choose(uncertainty, task, taken[task], left)
+        value, worker = offers.choose(uncertainty, task, taken[task], left)
         if worker >= 0 and tasks and value < -_NEARLY * tasks[0][0]:
             heapq.heappush(tasks, (-value, task))
             stale += 1
@@ -361,10 +344,10 @@ def assign(
                 asked.append(Assignment(task, worker, price, gain, before - float(uncertainty.errors[task])))
                 left -= price
                 taken[task].add(int(offers.group[worker]))
-                queue.asked[worker] += 1
+                offers.asked[worker] += 1
                 heapq.heappush(tasks, (-value, task))
         if stale > _STALE * (len(tasks) + _MANY):
-            bounds, stale = queue.bound(uncertainty, left).tolist(), 0
+            bounds, stale = offers.bound(uncertainty, left).tolist(), 0
             tasks = [(max(value, -bounds[each]), each) for value, each in tasks]
             heapq.heapify(tasks)
     return asked
@@ -452,24 +435,27 @@ def make_plan(
     check_number(min_gain, "min_gain", least=0)
     check_number(1 if batch is None else batch, "batch", least=1, whole=True)
     check_number(1 if max_per_worker is None else max_per_worker, "max_per_worker", least=1, whole=True)
-    crowd = estimate_uncertainty(run, fit, result.found, result.posteriors)
-    each = None if price is None else float(check_number(price, "price", least=0))
-    if each == 0:
+    if price is not None and check_number(price, "price", least=0) == 0:
         raise OptionError("price is 0. Give a price above 0, such as 0.05.")
-    offers = find_offers(run, fit, crowd.rates, None if prices is None else read_prices(prices), each)
-    if budget < offers.cheapest:
+    crowd = estimate_uncertainty(run, fit, result.found, result.posteriors)
+    offers = find_offers(run, fit, crowd.rates, None if prices is None else read_prices(prices), price)
+    cheapest = float(offers.price.min())
+    if budget < cheapest:
         raise OptionError(
-            f"budget {budget:,.10g} is too small: the cheapest answer costs {offers.cheapest:,.10g}. Increase budget."
+            f"budget {budget:,.10g} is too small: the cheapest answer costs {cheapest:,.10g}. Increase budget."
         )
-    payable = budget / offers.cheapest
-    offers = _limit_loads(offers, int(min(payable, batch or len(crowd.tasks))), max_per_worker)
-    most = Queue(offers).bound(crowd.of_tasks(), budget)
-    rows = np.sort(np.argsort(-most, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(most)))])
+    payable = budget / cheapest
+    if max_per_worker is None:
+        share = int(min(payable, batch or len(crowd.tasks))) / max(int(np.isfinite(offers.price[:-1]).sum()), 1)
+        max_per_worker = int(max(np.ceil(_FAIR_SHARES * share), 1))
+    offers.load[:-1] = max_per_worker  # anyone stands for many workers
+    bounds = offers.bound(crowd.of_tasks(), budget)
+    rows = np.sort(np.argsort(-bounds, kind="stable")[: int(min(_SPARE_TASKS * (payable + 1), len(bounds)))])
     tasks, uncertainty = crowd.tasks.take(rows), crowd.of_tasks(rows)
     taken = [set(offers.group[workers].tolist()) for workers in _list_answered(run, tasks)]
     now = assign(uncertainty, offers, taken, budget, batch or np.inf, min_gain)
     left = budget - sum(each.price for each in now)
-    batches = max(np.ceil(left / offers.cheapest / max(len(now), 1)), 1.0)  # that the remaining budget pays for
+    batches = max(np.ceil(left / cheapest / max(len(now), 1)), 1.0)  # that the remaining budget pays for
     later = replace(offers, load=batches * offers.load)
     asked = [*now, *assign(uncertainty, later, taken, left, min_gain=min_gain)]
     workers = [*run.workers.tolist(), ANYONE]
@@ -480,42 +466,32 @@ def make_plan(
         "gain": np.array([each.gain for each in now], float),
     }
     before = float(crowd.of_tasks().errors.mean()) if len(crowd.tasks) else 0.0
-    whole = _describe_step(asked, before, crowd)
+
+    def describe(planned: Sequence[Assignment]) -> PlanStep:
+        saved = sum(each.saved for each in planned)
+        return PlanStep(
+            answers=len(planned),
+            cost=float(sum(each.price for each in planned)),
+            tasks=len({each.task for each in planned}),
+            workers=len({each.worker for each in planned}),
+            after=crowd.describe_error(before - saved / max(len(crowd.tasks), 1)),
+        )
+
+    whole = describe(asked)
     facts = PlanSummary(
         budget=budget,
         price=price,
         batch=batch,
         min_gain=min_gain,
-        max_per_worker=int(offers.load[0]),
+        max_per_worker=max_per_worker,
         tasks=len(crowd.tasks),
         known=crowd.truths,
         before=crowd.describe_error(before),
-        next=_describe_step(now, before, crowd),
+        next=describe(now),
         all=whole,
-        stop=budget - whole.cost >= offers.cheapest,
+        stop=budget - whole.cost >= cheapest,
     )
     return AnswerPlan(frame_of(columns), facts, (*result.inputs, *find_inputs(prices)))
-
-
-def _describe_step(asked: Sequence[Assignment], before: float, crowd: CrowdUncertainty) -> PlanStep:
-    """Return the counts and the cost of planned answers, and the expected error with them."""
-    saved = sum(each.saved for each in asked)
-    return PlanStep(
-        answers=len(asked),
-        cost=float(sum(each.price for each in asked)),
-        tasks=len({each.task for each in asked}),
-        workers=len({each.worker for each in asked}),
-        after=crowd.describe_error(before - saved / max(len(crowd.tasks), 1)),
-    )
-
-
-def _limit_loads(offers: Offers, answers: int, max_per_worker: int | None) -> Offers:
-    """Limit the number of answers per worker in a batch, by default to twice an equal share."""
-    named = np.isfinite(offers.price[:-1])
-    fair = np.ceil(_FAIR_SHARES * answers / max(int(named.sum()), 1))
-    load = np.full(len(offers.price), float(max_per_worker or max(fair, 1.0)))
-    load[-1] = np.inf
-    return replace(offers, load=load)
 
 
 def _list_answered(run: Run, tasks: Values) -> list[npt.NDArray[np.intp]]:
@@ -542,20 +518,26 @@ def read_prices(source: Any) -> dict[str, float]:
     {'ada': 0.002, 'bob': 0.01}
     """
     if isinstance(source, Mapping):
-        return {str(judge): _check_price(judge, price) for judge, price in source.items()}
-    try:
-        table = open_table(source)
-    except InputError as error:
-        raise InputError(f"The prices cannot be read. {error} {_FORM}.") from None
-    name = next((column for column in _WORKER_COLUMNS if column in table.names), None)
-    if name is None or "price" not in table.names:
-        raise InputError(f"The prices have the columns {', '.join(table.names)}. {_FORM}.")
-    judges, prices = (cells(column) for column in table.load([name, "price"]).values())
+        rows = list(source.items())
+    else:
+        try:
+            table = open_table(source)
+        except InputError as error:
+            raise InputError(f"The prices cannot be read. {error} {_FORM}.") from None
+        name = next((column for column in _WORKER_COLUMNS if column in table.names), None)
+        if name is None or "price" not in table.names:
+            raise InputError(f"The prices have the columns {', '.join(table.names)}. {_FORM}.")
+        rows = list(zip(*map(cells, table.load([name, "price"]).values()), strict=True))
     costs: dict[str, float] = {}
-    for row, (judge, price) in enumerate(zip(map(str, judges), prices, strict=True), start=1):
-        if judge in costs:
-            raise InputError(f"The prices name {judge!r} twice, the second time in row {row}. Delete one of the rows.")
-        costs[judge] = _check_price(judge, price)
+    for number, (worker, price) in enumerate(rows, start=1):
+        if str(worker) in costs:
+            raise InputError(
+                f"The prices name {str(worker)!r} twice, the second time in row {number}. Delete one of the rows."
+            )
+        with suppress(TypeError, ValueError):
+            costs[str(worker)] = float(price)
+        if not 0 <= costs.get(str(worker), math.nan) < math.inf:
+            raise OptionError(f"The price for {str(worker)!r} is {price!r}. Give a number that is 0 or more.")
     return costs
 
 
@@ -566,24 +548,13 @@ def find_prices(prices: Mapping[str, float], judges: Sequence[Any]) -> Floats:
     array([1., 2.])
     """
     names = [str(judge) for judge in judges]
-    if strangers := [judge for judge in prices if judge not in names]:
+    listed = {"strangers": [judge for judge in prices if judge not in names]}
+    listed |= {"missing": [name for name in names if name not in prices], "judges": names}
+    shown = {kind: name_some(list(map(repr, each)), len(each)) for kind, each in listed.items()}
+    if listed["strangers"]:
         raise OptionError(
-            f"The prices name {_quote(strangers)}, but the judges are {_quote(names)}. Correct the names."
+            f"The prices name {shown['strangers']}, but the judges are {shown['judges']}. Correct the names."
         )
-    if missing := [name for name in names if name not in prices]:
-        raise OptionError(f"There is no price for {_quote(missing)}. Give a price for every judge, 0 if it is free.")
+    if listed["missing"]:
+        raise OptionError(f"There is no price for {shown['missing']}. Give a price for every judge, 0 if it is free.")
     return np.array([prices[name] for name in names])
-
-
-def _check_price(judge: Any, price: Any) -> float:
-    try:
-        value = float(price)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise OptionError(f"The price for {str(judge)!r} is {price!r}. Give a number that is 0 or more.")
-    return value
-
-
-def _quote(names: Sequence[str]) -> str:
-    return name_some(list(map(repr, names)), len(names))

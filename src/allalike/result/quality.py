@@ -20,32 +20,29 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
 from allalike._core.words import cut
+from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
-from allalike.result.summaries import find_worse, keep_known, with_quorum
-from allalike.result.tables import function_columns, worker_columns
+from allalike.result.messages import name_some
+from allalike.result.summaries import Worse, find_worse, keep_known, with_quorum
+from allalike.result.tables import function_columns, trust_columns, worker_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
     from allalike.domains.contract import Marks
     from allalike.engines import Run
     from allalike.methods import Fit
-    from allalike.methods.fit import Decide
 
-    Truths = Callable[..., tuple[Array, Array, Array]]
     Mark = tuple[int, str | None, dict[str, float]]
-    from collections.abc import Sequence
-
-    from allalike._core.blocks.block import Array
 
 _ALL_TAGS, _UNHEARD = "(all)", "(not given)"  # the latter is a gold label that is in no answer
 _COUNTS = ["hits", "made", "due"]
@@ -58,16 +55,7 @@ def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
 
 
 def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
-    """Return the columns of the tables of quality and, for classes, of confusions.
-
-    >>> import allalike
-    >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
-    >>> allalike.discover(rows, method="UA").quality.round(2).query("worker == 'eve'")
-      worker    tag  precision  recall    f1  support
-    6    eve  (all)        0.5     0.5  0.50        2
-    7    eve      x        NaN     0.0  0.00        1
-    8    eve      y        0.5     1.0  0.67        1
-    """
+    """Return the columns of the tables of quality and, for classes, of confusions."""
     encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
     if run.worker_task is not None or (marks is None and not few):
@@ -75,18 +63,22 @@ def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Value
         raise UnsupportedError(
             f"Precision and recall are not defined for {name} labels, or there are too many of them."
         )
-    own = with_quorum(run, fit).decide_on(run)
-    against = {"": partial(_list_found, own=own, encoding=encoding, kept=kept)}
-    against |= {"gold_": partial(_list_known, encoding=encoding)} if run.n_gold else {}
+    block = pick_tasks(run, np.empty(0, np.uint64), share=2.0)
+    found = with_quorum(run, fit).decide_on(run)(encoding.prepare(block), *fit.arguments)
+    found = keep_known(block, found, encoding) if kept else found
+    against = {"": (np.arange(len(block.label)), found["label"][block.task])}
+    if run.n_gold:
+        place = block.to_answers(block.gold_row)
+        rows = np.flatnonzero(place >= 0)
+        against["gold_"] = rows, block.gold_label[place[rows]]
     if marks is not None:
-        return {"quality": _rate(run, {name: _list_marks(run, fit, marks, each) for name, each in against.items()})}
-    counts = {name: _count_confusions(run, fit, truths) for name, truths in against.items()}
-    listed = {name: _mark_classes(each, encoding) for name, each in counts.items()}
+        return {"quality": _rate(run, {name: _list_marks(block, marks, *each) for name, each in against.items()})}
+    counts = {name: _count_confusions(block, k, *each) for name, each in against.items()}
     worker, truth, label = np.nonzero(counts[""][:, :k])  # without gold labels that are in no answer
     named = {"worker": run.workers.take(worker), "truth": encoding.decode(truth), "label": encoding.decode(label)}
     return {
-        "quality": _rate(run, listed),
-        "confusion": {**named, "answers": counts[""][worker, truth, label].astype(np.int64)},
+        "quality": _rate(run, {name: _mark_classes(each, encoding) for name, each in counts.items()}),
+        "confusion": {**named, "answers": counts[""][worker, truth, label]},
     }
 
 
@@ -125,58 +117,25 @@ def _divide(rows: list[dict[str, list[float]]]) -> dict[str, Array]:
     return {**rates, "support": due.astype(np.int64), **means}
 
 
-def _list_found(
-    block: Block, *given: Floats, own: Decide, encoding: Encoding, kept: bool
-) -> tuple[Array, Array, Array]:
-    """Return the rows of answers, their labels, and the estimated labels of their tasks, as codes."""
-    found = own(block, *given)
-    label = keep_known(block, found, encoding)["label"] if kept else found["label"]
-    rows = np.arange(len(block.label))
-    return rows, encoding.kernels.restore_answers(block, rows), label[block.task]
-
-
-def _list_known(block: Block, *_: Floats, encoding: Encoding) -> tuple[Array, Array, Array]:
-    """Return the rows of answers to gold tasks, their labels, and the gold labels."""
-    place, kernels = block.to_answers(block.gold_row), encoding.kernels
-    rows = np.flatnonzero(place >= 0)
-    return rows, kernels.restore_answers(block, rows), kernels.restore_gold(block)[place[rows]]
-
-
-def _list_marks(run: Run, fit: Fit, marks: Marks, truths: Truths) -> list[Mark]:
+def _list_marks(block: Block, marks: Marks, rows: Array, truths: Array) -> list[Mark]:
     """Return the marks of each answer per tag, and further measures of the whole answer."""
-    ids = np.arange(len(run.workers), dtype=np.float64)
-    tasks = run.collect(partial(_compare, truths=truths, marks=marks), ids, *fit.arguments)["marks"]
-    return [mark for task in tasks for mark in task]
-
-
-def _compare(block: Block, ids: Floats, *given: Floats, truths: Truths, marks: Marks) -> dict[str, Array]:
-    tasks = np.empty(block.n_tasks, object)
-    tasks[:] = [[] for _ in tasks]
-    for row, said, truth in zip(*truths(block, *given), strict=True):
-        worker, listed = int(ids[block.worker[row]]), tasks[block.task[row]]
-        for tag, counts in marks.count_marks(said, truth).items():
+    listed: list[Mark] = []
+    for worker, label, truth in zip(block.worker[rows].tolist(), block.label[rows], truths, strict=True):
+        for tag, counts in marks.count_marks(label, truth).items():
             named = None if tag is None else str(tag)
             listed.append((worker, named, dict(zip(_COUNTS, map(int, counts), strict=True))))
-        listed.append((worker, None, {"made": 0, **marks.measure_marks(said, truth)}))
-    return {"marks": tasks}
+        listed.append((worker, None, {"made": 0, **marks.measure_marks(label, truth)}))
+    return listed
 
 
-def _count_confusions(run: Run, fit: Fit, truths: Truths) -> Floats:
+def _count_confusions(block: Block, k: int, rows: Array, truths: Array) -> Array:
     """Count answers by worker, true label and given label; the last true label combines those that no answer has."""
-    k = run.encoding.n_labels
-    counts = run.sum(partial(_confuse, truths=truths, n_labels=k), *fit.arguments)["answers"]
-    return np.asarray(counts.reshape(-1, k + 1, k))
+    shape = (block.n_workers, k + 1, k)
+    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truths, k), block.label[rows]), shape)
+    return np.bincount(cell, minlength=block.n_workers * (k + 1) * k).reshape(shape)
 
 
-def _confuse(block: Block, *given: Floats, truths: Truths, n_labels: int) -> dict[str, Floats]:
-    rows, said, truth = truths(block, *given)
-    shape = (block.n_workers, n_labels + 1, n_labels)
-    cell = np.ravel_multi_index((block.worker[rows], np.minimum(truth, n_labels), said), shape)
-    counts = np.bincount(cell, minlength=block.n_workers * (n_labels + 1) * n_labels)
-    return {"answers": counts.reshape(block.n_workers, -1).astype(np.float64)}
-
-
-def _mark_classes(counts: Floats, encoding: Encoding) -> list[Mark]:
+def _mark_classes(counts: Array, encoding: Encoding) -> list[Mark]:
     """Return confusion counts as marks: given labels count as made, and true labels as due."""
     tags = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), _UNHEARD]
     made, hits = (np.pad(each, ((0, 0), (0, 1))) for each in (counts.sum(axis=1), counts.diagonal(axis1=1, axis2=2)))
@@ -195,35 +154,66 @@ _MAX_CLASSES = 1 << 12  # classes whose squared codes can be added without round
 _MIN_CHANCE = 0.01
 
 
-def list_reasons(run: Run, fit: Fit, *, look: bool = True) -> list[list[str]]:
-    """Return the reasons for a flag per worker; ``look`` adds constant workers with another pass over the answers."""
-    reasons: list[list[str]] = [[] for _ in range(len(run.workers))]
-    known, groups = fit.uncertainty, fit.copy_groups
-    marked = {} if known is None else {_UNINFORMATIVE: known.uninformative, _FEW: known.few}
-    for words, workers in marked.items():
-        for number in () if workers is None else np.flatnonzero(workers):
-            reasons[number].append(words)
+class Flag(NamedTuple):
+    """Unusual finding about a worker, and the evidence."""
+
+    name: str
+    evidence: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name[0].upper()}{self.name[1:]}{': ' if self.evidence else ''}{self.evidence}."
+
+
+def list_flags(run: Run, fit: Fit) -> list[list[Flag]]:
+    """Return the flags of each worker; constant workers need another pass over the answers."""
+    flags: list[list[Flag]] = [[] for _ in range(len(run.workers))]
+    known, groups, trust = fit.uncertainty, fit.copy_groups, trust_columns(fit)
+    for number in () if known is None or known.uninformative is None else np.flatnonzero(known.uninformative):
+        value, error = (np.asarray(trust[name])[number] for name in ("informativeness", "informativeness_se"))
+        flags[number].append(Flag(_UNINFORMATIVE, f"informativeness {value:.2g}, standard error {error:.2g}"))
+    shared = {} if known is None else {number: known.shared[number] for number in np.flatnonzero(known.few).tolist()}
+    for number, tasks in shared.items():
+        flags[number].append(Flag(_FEW, f"{int(tasks):,} of the worker's tasks have other answers"))
     for place, group in enumerate(groups.groups if groups is not None else (), 1):
+        names = name_some([run.workers[number] for number in group.members], len(group.members))
+        share = "" if np.isnan(group.fidelity) else f", copied in {100 * group.fidelity:.0f} % of them"
+        evidence = f"{names} with {group.common:,} common tasks{share}, same rare answer in {group.rare:,}"
         for number in group.members if group.copies else ():
-            reasons[number].append(f"copies (group {place})")
-    worse = find_worse(run, fit)
-    for number in worse.workers if worse is not None else ():
-        reasons[number].append("worse than the crowd")
-    if careless := run.notes.get("careless"):
-        reasons = [words + careless.get(str(who), []) for words, who in zip(reasons, run.workers.tolist(), strict=True)]
-    if look and int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
+            flags[number].append(Flag(f"copies (group {place})", f"{evidence} (p = {group.p_value:.2g})"))
+    if (worse := find_worse(run, fit)) is not None:
+        for number, found in worse.evidence.items():
+            flags[number].append(Flag("worse than the crowd", _describe_error(found, worse)))
+    careless = run.notes.get("careless") or {}
+    for number, worker in enumerate(run.workers.tolist() if careless else ()):
+        flags[number] += map(Flag, careless.get(str(worker), ()))
+    if int(run.answer_counts.sum()) <= _MAX_LOOKED_AT:
         for number, label in find_constant_workers(run).items():
-            reasons[number].append(f"always {cut(str(label), _MAX_LABEL)}")
-    return reasons
+            always = f"always {cut(str(label), _MAX_LABEL)}"
+            flags[number].append(Flag(always, f"all {int(run.answer_counts[number]):,} answers"))
+    return flags
 
 
-def flag_workers(run: Run, fit: Fit, reasons: Sequence[Sequence[str]]) -> list[str]:
-    """Return the flag of each worker, given the reasons."""
+def _describe_error(found: Mapping[str, float], worse: Worse) -> str:
+    if "ci_low" not in found:
+        return f"{found['relative_error']:.3g} more than others on the same tasks"
+    interval = f"{found['ci_low']:.3g} to {found['ci_high']:.3g}"
+    return f"{worse.unit.replace('_', ' ')} {interval}, the crowd's mean is {worse.mean:.3g}"
+
+
+def flag_columns(run: Run, fit: Fit, flags: Sequence[Sequence[Flag]]) -> dict[str, Values | Array]:
+    """Return the table of workers with flags and reasons, sorted by id."""
     originals, groups = set(), fit.copy_groups
     for group in groups.groups if groups is not None else ():
         if group.copies:
             originals.add(max(group.members, key=lambda number: int(run.answer_counts[number])))
-    return [_choose_flag(words, counts=number in originals) for number, words in enumerate(reasons)]
+    reasons = [[flag.name for flag in each] for each in flags]
+    chosen = [_choose_flag(words, counts=number in originals) for number, words in enumerate(reasons)]
+    return {
+        **worker_columns(run, fit),
+        **(function_columns(run) if run.notes.get("silent") is not None else {}),
+        "flag": text_column(chosen),
+        "reason": text_column([", ".join(words) for words in reasons]),
+    }
 
 
 def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
@@ -232,17 +222,6 @@ def _choose_flag(words: Sequence[str], *, counts: bool) -> str:
     if any(word.startswith("copies") for word in words):
         return "look" if counts else "block"
     return "look" if set(words) - {_FEW} else "few" if words else ""
-
-
-def flag_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
-    """Return the table of workers with flags and reasons, sorted by id."""
-    reasons = list_reasons(run, fit)
-    return {
-        **worker_columns(run, fit),
-        **(function_columns(run) if run.notes.get("silent") is not None else {}),
-        "flag": text_column(flag_workers(run, fit, reasons)),
-        "reason": text_column([", ".join(words) for words in reasons]),
-    }
 
 
 def put_flagged_first(columns: Mapping[str, Values | Array]) -> dict[str, Values | Array]:

@@ -18,12 +18,12 @@ from allalike.frames import Frame, Framed
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.methods.fit import CopyGroups
 from allalike.result.messages import list_all_notes
-from allalike.result.quality import flag_columns, rate_workers
+from allalike.result.quality import Flag, flag_columns, list_flags, rate_workers
 from allalike.result.saved import Call, SavedAs
 from allalike.result.saving import REPORT, list_output, save_result, write_page
 from allalike.result.summaries import group_columns
 from allalike.result.summary import Summary
-from allalike.result.tables import next_columns, result_html, result_text, truth_columns
+from allalike.result.tables import ERRORS, next_columns, result_html, result_text, truth_columns
 
 if TYPE_CHECKING:
     import os
@@ -47,26 +47,8 @@ _MAX_LOOKED_AT, _MAX_COMPARED = 5_000_000, 100_000  # answers for a table of qua
 class Result(Framed[Frame]):
     """The estimated labels, the workers with their weights and errors, and how they were computed.
 
-    Parameters
-    ----------
-    run
-        The answers, on their engine.
-    weighing
-        Estimates of the method.
-    found
-        Per task: label, confidence, error and tie, the unweighted label, and whether the two labels differ.
-    summary
-        Counts, settings, versions, inferred options, and the error on gold labels.
-    method
-        Fitted method.
-    posteriors
-        Function that computes the probability of each class per task; None if the method does not estimate it.
-    call
-        Call that made the result; None if it cannot be repeated.
-    inputs, sources
-        Files and folders that were read, which `save` never replaces, and their names and addresses.
-    command
-        Command-line arguments after ``allalike``; empty in Python.
+    ``found`` has the estimated labels per task, ``call`` is None if it cannot be repeated, `save` never replaces
+    ``inputs``, and ``command`` has the arguments after ``allalike`` (empty in Python).
 
     >>> import allalike
     >>> result = allalike.discover([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y")])
@@ -97,7 +79,8 @@ class Result(Framed[Frame]):
 
     def _repr_html_(self) -> str:
         plain = self.tables_as("pandas")
-        return result_html(repr(self), plain.workers, plain.next_tasks())
+        workers = plain.workers.sort_values(next(name for name in ERRORS if name in plain.workers), kind="stable")
+        return result_html(repr(self), {"Least certain tasks": plain.next_tasks(5), "Workers": workers})
 
     @property
     def notes(self) -> list[str]:
@@ -127,7 +110,16 @@ class Result(Framed[Frame]):
         With per_task(), there is one row per task and worker. The flag is block, look, few or empty. Rows are sorted by
         id. ``workers.csv`` has the main columns, flagged workers first; ``details/workers.csv`` has all columns.
         """
-        return self._to_frame(flag_columns(self.run, self.weighing))
+        return self._to_frame(self._flagged)
+
+    @cached_property
+    def _flags(self) -> list[list[Flag]]:
+        return list_flags(self.run, self.weighing)
+
+    @cached_property
+    def _flagged(self) -> dict[str, Values | Array]:
+        """Columns of the table of workers."""
+        return flag_columns(self.run, self.weighing, self._flags)
 
     @cached_property
     def groups(self) -> Frame:
@@ -481,8 +473,8 @@ class Result(Framed[Frame]):
         ...     allalike.discover(rows).save_block_list(folder + "/block.txt")
         ['eve']
         """
-        table, target = flag_columns(self.run, self.weighing), Path(path)
-        ids, flags = (table[name].tolist() for name in ("worker", "flag"))
+        target = Path(path)
+        ids, flags = (self._flagged[name].tolist() for name in ("worker", "flag"))
         blocked = list(dict.fromkeys(each for each, flag in zip(ids, flags, strict=True) if flag == "block"))
         with list_output(path, ids, inputs=self.inputs, overwrite=overwrite).staged([target.name]) as stage:
             (stage / target.name).write_text("".join(f"{each}\n" for each in blocked), encoding="utf-8")

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -123,7 +122,6 @@ class _KeptCall(Section, kw_only=True):
     gold_map: str | tuple[tuple[str | int | float, str | int | float], ...] | None
     per_task: bool
     notes: dict[str, Any]
-    generations: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
     changes: dict[str, Any] | None
     saved: SavedAs | None
@@ -133,8 +131,7 @@ class _KeptCall(Section, kw_only=True):
 class Call:
     """Call that made a result; `update` and `load` repeat it with the same or more answers.
 
-    Settings are seed, ties and min_confidence as in the summary. ``generations`` lists the dates of saved results, with
-    the numbers of answers, workers, tasks and changed labels.
+    Settings are seed, ties and min_confidence as in the summary.
     """
 
     run: Run
@@ -145,15 +142,6 @@ class Call:
     gold: Gold | None = None
     gold_map: Any = None
     history: History | None = None
-    generations: tuple[Mapping[str, Any], ...] = ()
-
-    def dated(self, when: str, turned: int | None = None) -> Call:
-        """Return the call with one more generation, unless the last one has the same answers."""
-        run = self.run
-        now = {"answers": int(run.answer_counts.sum()), "workers": len(run.workers), "tasks": run.n_tasks}
-        if self.generations and now.items() <= self.generations[-1].items():
-            return self
-        return replace(self, generations=(*self.generations, {"when": when, **now, "turned": turned}))
 
 
 # Checks of the files of a saved result, before any of them is opened.
@@ -220,13 +208,6 @@ def find_digest(folder: Path) -> str:
 # Writing.
 
 
-def find_date() -> str:
-    """Return the time in UTC as ISO 8601, from SOURCE_DATE_EPOCH if it is set."""
-    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: SavedAs | None) -> None:
     """Write answers and call into a folder, with the options of `Result.save`."""
     run, method, gold_map = call.run, call.method, call.gold_map
@@ -236,19 +217,18 @@ def write_call(folder: Path, call: Call, summary: Mapping[str, Any], saved: Save
     if any(hasattr(value, "items") for value in options.values()):
         raise UnwritableError(f"an option of {method.name} is a mapping")
     if gold_map is not None and not is_written(gold_map):
-        gold_map = [list(pair) for pair in read_label_map(gold_map).items()]
+        gold_map = list(read_label_map(gold_map).items())
     kept = {
         "format": FORMAT,
         "answers": [int(run.answer_counts.sum()), len(run.workers), run.n_tasks],
         "domain": write_domain(run.domain),
         "method": {"name": method.name, "options": options},
         "settings": {name: call.settings[name] for name in ("seed", "ties", "min_confidence") if name in call.settings},
-        "read": write_scan(call.read),
+        "read": _write_scan(call.read),
         "gold": None if call.gold is None else [call.gold.blank, call.gold.stated, call.gold.label.text],
         "gold_map": gold_map,
         "per_task": run.worker_task is not None,
         "notes": dict(run.notes),
-        "generations": call.generations,
         "warnings": summary["warnings"],
         "changes": summary.get("changes"),
         "saved": None if saved is None else msgspec.to_builtins(saved),
@@ -286,17 +266,15 @@ def _list_rows(run: Run) -> Iterator[dict[str, Any]]:
         yield {"worker": worker, "task": task, "label": label_values(run.encoding, np.array(codes))}
 
 
-def write_scan(how: Scan) -> dict[str, Any]:
-    """Return the reading options as JSON: only those that differ from the defaults, and label maps as pairs."""
-    held = vars(how)
-    names = [name for name in (*READ_OPTIONS, "golden") if name not in (*_NEVER_KEPT, "label_map")]
-    read = {name: _list(value) for name, value in find_unusual({name: held[name] for name in names}).items()}
-    pairs = [] if how.label_map is None else [list(pair) for pair in read_label_map(how.label_map).items()]
-    return {**read, **({"label_map": pairs} if pairs else {})}
-
-
-def _list(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else dict(value) if hasattr(value, "items") else value
+def _write_scan(how: Scan) -> dict[str, Any]:
+    """Return the reading options that differ from the defaults, and label maps as pairs."""
+    names = [name for name in (*READ_OPTIONS, "golden") if name not in _NEVER_KEPT]
+    read = find_unusual({name: vars(how)[name] for name in names})
+    if "columns" in read:
+        read["columns"] = dict(read["columns"])
+    if "label_map" in read:
+        read["label_map"] = list(read_label_map(how.label_map).items())
+    return read
 
 
 def write_domain(domain: Domain) -> dict[str, Any]:
@@ -363,14 +341,9 @@ class SavedCall:
 
     def call(self, run: Run, engine: Engine) -> Call:
         """Return the call with the answers on an engine."""
-        settings, gold_map = {"engine": engine.name, **msgspec.to_builtins(self.kept.settings)}, self.kept.gold_map
-        more = (
-            self.gold,
-            dict(gold_map) if isinstance(gold_map, tuple) else gold_map,
-            self.history,
-            self.kept.generations,
-        )
-        return Call(run, engine, self.method, settings, self.read, *more)
+        settings, written = {"engine": engine.name, **msgspec.to_builtins(self.kept.settings)}, self.kept.gold_map
+        gold_map = dict(written) if isinstance(written, tuple) else written
+        return Call(run, engine, self.method, settings, self.read, self.gold, gold_map, self.history)
 
 
 def read_call(folder: Path) -> SavedCall:
@@ -417,8 +390,7 @@ def _open(place: Path, facts: Mapping[str, Any], digest: str) -> SavedCall:
     try:
         kept = _KeptCall.from_dict(facts)
         domain = {name: kept.domain.get(name, "") for name in ("name", "rule", "distance")}
-        more = {"domain": domain, "changes": kept.changes, "generations": kept.generations}
-        Summary.from_dict({**_NO_COUNTS, **kept.notes, **more})
+        Summary.from_dict({**_NO_COUNTS, **kept.notes, "domain": domain, "changes": kept.changes})
         guessed = _Recognised.from_dict(kept.notes).guessed
     except msgspec.ValidationError as error:
         raise InputError(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-import warnings
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from pathlib import Path, PurePosixPath
+from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.values import Values, table_of
@@ -19,13 +19,13 @@ from allalike._core.system.addresses import find_address
 from allalike._core.system.files import Output, list_files
 from allalike._core.system.tables import FORMATS, guard_table, guard_text, write_tables
 from allalike.answers.storage import UnwritableError
-from allalike.errors import InputError, OptionError, OutputError, ReportWarning
+from allalike.errors import InputError, OptionError, OutputError
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.places import local_name
 from allalike.readers.sources import list_inputs
-from allalike.result.quality import flag_columns, put_flagged_first
-from allalike.result.saved import FORMAT, STATE, SUMMARY, find_date, find_digest, read_summary, write_call
+from allalike.result.quality import put_flagged_first
+from allalike.result.saved import FORMAT, STATE, SUMMARY, find_digest, read_summary, write_call
 from allalike.result.saved import SavedAs as SavedAs
 from allalike.result.summaries import group_columns
 from allalike.result.summary import name_schema
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from allalike.engines import TaskTable
     from allalike.report.material import Material
     from allalike.result.result import Result
-    from allalike.result.saved import Call
 
     Tables = Mapping[str, Mapping[str, Values | Array]]
     _Rows = Callable[..., pa.Table]
@@ -59,9 +58,6 @@ if TYPE_CHECKING:
     from allalike.result.writers import Writer
 
 _MAX_NEXT = 100_000  # tasks in the table of tasks to ask about next
-_NO_REPORT = (
-    '<!doctype html><meta charset="utf-8"><meta name="generator" content="allalike"><title>Report</title><p>{}</p>'
-)
 
 
 def save_result(
@@ -81,7 +77,6 @@ def save_result(
     A further table of labels replaces the table of the result. With the digest of an ``unchanged`` result, no other
     result is replaced. A panel passes the ``material`` of its report.
     """
-    run, encoding = result.run, result.run.encoding
     output = result_output(folder, inputs=result.inputs, overwrite=overwrite, unchanged=unchanged)
     place = partial(place_table, file_format=check_choice(how.format, FORMATS, "format"))
     if how.safe_csv and how.format != "csv":
@@ -89,86 +84,84 @@ def save_result(
     posteriors = result._need_posteriors() if how.probabilities else None
     writers = find_writers(how.to).values()
     for writer in writers:
-        writer.check(run.domain.name, result.inputs)
-    call = result.call and result.call.dated(find_date(), result.summary.get("changes", {}).get("turned"))
-    dates = {"generations": list(call.generations)} if call is not None and len(call.generations) > 1 else {}
-    notes = {**(notes or {}), **dates}
-    flagged = flag_columns(run, result.weighing)
-    written = {place(name): columns for name, columns in _list_tables(result, tables or {}).items()}
-    written[f"{DETAILS}/workers.{how.format}"] = flagged
-    if "judges" not in (tables or {}):
-        written = {place("workers"): shorten_workers(put_flagged_first(flagged)), **written}
-    large = _list_large(result, posteriors)
-    if place("truth") in written:
-        del large["truth"]
+        writer.check(result.run.domain.name, result.inputs)
+    written, large = _list_tables(result, tables or {}, place), _list_large(result, posteriors, tables or {})
     names = sorted([*map(place, large), *written], key=lambda name: "/" in name)
-    names = [*names, *([REPORT] if how.report else []), SUMMARY]
+    names += [*([REPORT] if how.report else []), SUMMARY]
     with output.staged([*names, *written_names(writers)]) as stage:
         (stage / DETAILS).mkdir()
         for name, columns in written.items():
             write_tables(stage / name, [_finish(table_of, how.safe_csv, columns)])
         for name, (table, rows) in large.items():
-            rows = partial(rows, encoding=encoding, folder=stage)
-            table.write(stage / place(name), partial(_finish, rows, how.safe_csv))
+            whole = partial(rows, encoding=result.run.encoding, folder=stage)
+            table.write(stage / place(name), partial(_finish, whole, how.safe_csv))
         for writer in writers:
             (stage / writer.name).mkdir()
-            writer.write(_list_findings(result, flagged, safe_csv=how.safe_csv), stage / writer.name)
+            writer.write(_list_findings(result, safe_csv=how.safe_csv), stage / writer.name)
         if how.report:
-            _write_page_or_note(material or partial(_gather, result, notes), stage / REPORT)
+            _write_report(result._material() if material is None else material(), stage / REPORT)
         further = [f"{writer.name}/{name}" for writer in writers for name in list_files(stage / writer.name)]
-        kept = (
-            _write_state(stage / STATE, call, result.summary, None if material else how) if answers else "as requested"
-        )
-        described = {
-            "schema": name_schema("discover"),
-            **result.summary,
-            "state": {"not_kept": kept} if kept else {"format": FORMAT},
-            **notes,
-            **({"safe_csv": True} if how.safe_csv else {}),
-            **({"inputs": list(result.sources)} if result.sources else {}),
-            "files": [*list_files(stage), SUMMARY],
-        }
-        text = json.dumps(described, indent=2, ensure_ascii=False, default=str)  # ids may be dates
-        (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
+        kept = _write_state(result, stage / STATE, None if material else how) if answers else "as requested"
+        state = {"not_kept": kept} if kept else {"format": FORMAT}
+        _write_summary(result, stage, {"state": state, **(notes or {}), **({"safe_csv": True} if how.safe_csv else {})})
     return [output.folder / name for name in (*names, *further)]
 
 
-def _list_tables(result: Result[Any], more: Tables) -> dict[str, Mapping[str, Values | Array]]:
-    """Return further tables by name, without empty ones."""
+def _list_tables(
+    result: Result[Any], more: Tables, place: Callable[[str], str]
+) -> dict[str, Mapping[str, Values | Array]]:
+    """Return the tables that fit in memory by path, without empty ones."""
     tables: dict[str, Mapping[str, Values | Array]] = {
         "groups": group_columns(result.run, result.weighing),
         "next_tasks": next_columns(rank_tasks(result.found.pieces(), _MAX_NEXT), result.weighing),
         **result._rated,
         **more,
     }
+    if "judges" not in more:
+        tables = {"workers": shorten_workers(put_flagged_first(result._flagged)), **tables}
     always = ("truth", "judges")
-    return {name: columns for name, columns in tables.items() if name in always or len(next(iter(columns.values())))}
+    kept = {name: table for name, table in tables.items() if name in always or len(next(iter(table.values())))}
+    return {**{place(name): table for name, table in kept.items()}, place("all workers"): result._flagged}
 
 
-def _list_large(result: Result[Any], posteriors: TaskTable | None) -> dict[str, tuple[TaskTable, _Rows]]:
+def _list_large(result: Result[Any], posteriors: TaskTable | None, more: Tables) -> dict[str, tuple[TaskTable, _Rows]]:
     """Return the tables that are written piece by piece, and the function that makes their rows."""
     large: dict[str, tuple[TaskTable, _Rows]] = {"truth": (result.found, partial(truth_table, fit=result.weighing))}
     if result.run.encoding.things is not None:
         large["objects"] = (result.found, object_table)
-    return large if posteriors is None else {**large, "probabilities": (posteriors, probability_table)}
+    if posteriors is not None:
+        large["probabilities"] = (posteriors, probability_table)
+    return {name: table for name, table in large.items() if name not in more}
 
 
-def _write_state(folder: Path, call: Call | None, summary: Mapping[str, Any], how: SavedAs | None) -> str:
+def _write_state(result: Result[Any], folder: Path, how: SavedAs | None) -> str:
     """Write the data for `load`; return the reason if that is impossible, and otherwise an empty text."""
-    if call is None:
+    if result.call is None:
         return "its numbers were shifted"
     try:
-        write_call(folder, call, summary, how)
+        write_call(folder, result.call, result.summary, how)
     except UnwritableError as error:
         shutil.rmtree(folder, ignore_errors=True)
         return str(error)
     return ""
 
 
-def _list_findings(result: Result[Any], flagged: Mapping[str, Values | Array], *, safe_csv: bool) -> Findings:
+def _write_summary(result: Result[Any], stage: Path, more: Mapping[str, Any]) -> None:
+    described = {
+        "schema": name_schema("discover"),
+        **result.summary,
+        **more,
+        **({"inputs": list(result.sources)} if result.sources else {}),
+        "files": [*list_files(stage), SUMMARY],
+    }
+    text = json.dumps(described, indent=2, ensure_ascii=False, default=str)  # ids may be dates
+    (stage / SUMMARY).write_text(f"{text}\n", encoding="utf-8")
+
+
+def _list_findings(result: Result[Any], *, safe_csv: bool) -> Findings:
     """Return the findings for writers of other tools' formats."""
     run = result.run
-    listed = zip(*(flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
+    listed = zip(*(result._flagged[name].tolist() for name in ("worker", "flag", "reason")), strict=True)
     read = {name: known for name, known in result.summary.get("guessed", {}).items() if name in ("tool", "question")}
     files = Files() if result.call is None else result.call.read
     return Findings(
@@ -188,32 +181,18 @@ def _finish(rows: Callable[[Any], pa.Table], safe_csv: bool, part: Any) -> pa.Ta
     return guard_table(table) if safe_csv else table
 
 
-def _gather(result: Result[Any], notes: Mapping[str, Any]) -> Material:
-    from allalike.report.material import Material
-
-    return Material(result, notes=notes)
-
-
-def _write_page_or_note(material: Callable[[], Material], path: Path) -> None:
-    """Write a report, or a page with an explanation if memory is exhausted, so that the tables are not lost."""
+def _write_report(material: Material, path: Path) -> None:
     from allalike.report.page import render
 
-    try:
-        path.write_text(render(material()), encoding="utf-8")
-    except MemoryError:
-        missing = "The report could not be written: not enough memory. The tables in the same folder are complete."
-        warnings.warn(missing, ReportWarning, stacklevel=4)
-        path.write_text(_NO_REPORT.format(missing), encoding="utf-8")
+    path.write_text(render(material), encoding="utf-8")
 
 
 def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tuple[Path, ...], overwrite: bool) -> Path:
     """Write a report atomically; it replaces an earlier report, and other files only with ``overwrite``."""
-    from allalike.report.page import render
-
     target, mark = Path(path), 'name="generator" content="allalike'
     output = _file_output(path, "report.html", lambda start: mark in start, inputs, overwrite=overwrite)
     with output.staged([target.name]) as stage:
-        (stage / target.name).write_text(render(material), encoding="utf-8")
+        _write_report(material, stage / target.name)
     return target
 
 
@@ -222,22 +201,29 @@ def write_page(material: Material, path: str | os.PathLike[str], *, inputs: tupl
 REPORT = "report.html"
 DETAILS = "details"
 _MAIN = ("truth", "workers", "judges")  # tables in the folder itself
-_FURTHER = ("groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
+_FURTHER = ("all workers", "groups", "next_tasks", "objects", "probabilities", "quality", "confusion", "changes")
 _OF_PANELS = ("pairs", "sizes", "coverage", "orders", "samples", "verdicts", "rates", "ask", "drift", "annotators")
-_MASK_FOLDERS = ("labels", "unweighted")
+_PARTS = (
+    f"{STATE}/*.parquet",
+    f"{STATE}/*.json",
+    "labels/*.png",
+    "labels/*.nii.gz",
+    "unweighted/*.png",
+    "unweighted/*.nii.gz",
+)
 _PLAN = {"task", "worker", "price", "gain"}
 _COMPARISON = {"method", "seconds", "iterations", "converged", "note"}
 
 
 def place_table(name: str, file_format: str) -> str:
     """Return the path of a table in the folder of a result; all tables except the main ones are in ``details``."""
-    return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name}.{file_format}"
+    return f"{name}.{file_format}" if name in _MAIN else f"{DETAILS}/{name.removeprefix('all ')}.{file_format}"
 
 
 def result_names(file_format: str) -> list[str]:
     """List the possible files of a result or a panel, except mask files and files for other tools."""
     names = [place_table(name, file_format) for name in (*_MAIN, *_FURTHER, *_OF_PANELS)]
-    return [*names, f"{DETAILS}/workers.{file_format}", SUMMARY]
+    return [*names, SUMMARY]
 
 
 def find_writers(names: Iterable[str]) -> dict[str, Writer]:
@@ -298,7 +284,7 @@ def list_saved(folder: Path, unchanged: str | None = None) -> list[str]:
     with suppress(OSError, ValueError, TypeError, KeyError, InputError):
         summary = read_summary(folder)
         listed = summary["files"] if "allalike" in summary["versions"] else []
-        return [name for name in listed if _is_own(PurePosixPath(name))]
+        return [name for name in listed if _own_files().fullmatch(name)]
     return []
 
 
@@ -310,28 +296,23 @@ def names_input(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
     return False
 
 
-def _is_own(path: PurePosixPath) -> bool:
-    """Return whether a path may belong to a result.
+@cache
+def _own_files() -> re.Pattern[str]:
+    """Return the pattern of the paths that may belong to a result.
 
     >>> names = ["details/groups.csv", "labels/t1.png", "truth.parquet/part-00000.parquet", "doccano/import.jsonl"]
-    >>> [_is_own(PurePosixPath(name)) for name in names]
-    [True, True, True, True]
+    >>> all(map(_own_files().fullmatch, names))
+    True
     >>> names = ["notes.txt", "labels/notes.txt", "labels/../t1.png", "groups.csv", "coco/notes.json", "labels"]
-    >>> [_is_own(PurePosixPath(name)) for name in names]
-    [False, False, False, False, False, False]
+    >>> any(map(_own_files().fullmatch, names))
+    False
     """
-    names = {name for file_format in FORMATS for name in result_names(file_format)}
-    outer = str(path.parent)
-    if str(path) in {REPORT, *names} or outer == ".":
-        return str(path) in {REPORT, *names}
-    if outer == STATE:
-        return path.suffix in (".parquet", ".json")
-    if outer in _MASK_FOLDERS:
-        return path.name.endswith((".png", ".nii.gz"))
-    if outer in names:  # a table that was written in parts
-        return path.suffix == ".parquet" == PurePosixPath(outer).suffix
-    owner = WRITERS.get(path.parts[0])
-    return owner is not None and ".." not in path.parts and owner().owns(str(path.relative_to(path.parts[0])))
+    names = [name for file_format in FORMATS for name in result_names(file_format)]
+    parts = [f"{name}/*.parquet" for name in names if name.endswith(".parquet")]  # of a table written in parts
+    further = [f"{name}/{pattern}" for name in WRITERS for pattern in WRITERS[name].files]
+    return re.compile(
+        "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in (*names, REPORT, *parts, *_PARTS, *further))
+    )
 
 
 def table_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = (), overwrite: bool = False) -> Output:

@@ -319,7 +319,6 @@ def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
         "uninformative": {
             "workers": len(empty),
             "share_of_answers": float(answers[empty].sum() / answers.sum()),
-            "silenced": False,
             "named": named,
         },
         **({"flagged": flagged} if flagged else {}),
@@ -329,14 +328,11 @@ def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
 
 
 class Worse(NamedTuple):
-    """Workers with a significantly larger error, the crowd's mean error, and the errors of all workers."""
+    """Unit and mean of the crowd's error, and the evidence about workers with a significantly larger error."""
 
-    workers: Array
     unit: str
     mean: float
-    low: Floats
-    high: Floats
-    relative: Floats
+    evidence: dict[int, dict[str, float]]
 
 
 def find_worse(run: Run, fit: Fit) -> Worse | None:
@@ -355,21 +351,17 @@ def find_worse(run: Run, fit: Fit) -> Worse | None:
         relative = error = np.full(len(low), np.nan)
     with np.errstate(invalid="ignore"):
         clear = (low > mean) | (np.isnan(low) & (relative > NORMAL_QUANTILE * error))
-    return Worse(np.flatnonzero(clear & ~faults.few & ~faults.uninformative), faults.unit, mean, low, high, relative)
+    workers = np.flatnonzero(clear & ~faults.few & ~faults.uninformative).tolist()
+    known = {"ci_low": low, "ci_high": high, "relative_error": relative}
+    evidence = {i: {name: float(each[i]) for name, each in known.items() if np.isfinite(each[i])} for i in workers}
+    return Worse(faults.unit, mean, evidence)
 
 
 def _describe_worse(run: Run, fit: Fit) -> dict[str, Any]:
     """Describe the workers with the largest errors."""
     found = find_worse(run, fit)
-    if found is None or not len(found.workers):
+    if found is None or not found.evidence:
         return {}
-    columns = {"ci_low": found.low, "ci_high": found.high, "relative_error": found.relative}
-    order = np.where(np.isnan(found.low), found.relative, found.low)[found.workers]
-    named = [
-        {
-            "worker": run.workers[int(i)],
-            **{name: float(each[i]) for name, each in columns.items() if np.isfinite(each[i])},
-        }
-        for i in found.workers[np.argsort(-order, kind="stable")][:_MAX_NAMED]
-    ]
-    return {"workers": len(found.workers), "unit": found.unit, "crowd": found.mean, "named": named}
+    order = sorted(found.evidence.items(), key=lambda pair: -pair[1].get("ci_low", pair[1].get("relative_error", 0.0)))
+    named = [{"worker": run.workers[number], **known} for number, known in order[:_MAX_NAMED]]
+    return {"workers": len(found.evidence), "unit": found.unit, "crowd": found.mean, "named": named}

@@ -111,7 +111,6 @@ class UninformativeWorkers(Section):
 
     workers: int
     share_of_answers: float
-    silenced: bool
     named: tuple[FlaggedWorker, ...] = ()
 
 
@@ -207,16 +206,6 @@ class Changes(Section):
     copies: tuple[tuple[Any, ...], ...] = ()
 
 
-class SavedGeneration(Section):
-    """Date and counts of a saved result, and the number of labels changed since the previous one."""
-
-    when: str
-    answers: int
-    workers: int
-    tasks: int
-    turned: int | None = None
-
-
 class MethodName(Section):
     """Name and options of the method."""
 
@@ -254,7 +243,6 @@ class Summary(Section):
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = {}
     changes: Changes | None = None
-    generations: tuple[SavedGeneration, ...] = ()
     ranked_by: str = ""
     not_served: tuple[str, ...] = ()
     seed: int | None = None

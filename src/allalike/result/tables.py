@@ -204,7 +204,7 @@ def truth_table(piece: Piece, *, encoding: Encoding, fit: Fit, folder: Path) -> 
 
 
 _N_TRUTHS = 3  # labels at a prompt
-_N_ROWS = 5  # rows of a table in a notebook
+_N_ROWS = 20  # rows of a table in a notebook
 
 
 def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: bool) -> str:
@@ -237,38 +237,26 @@ def result_text(summary: Summary, found: TaskTable, run: Run, *, has_groups: boo
     )
 
 
-def result_html(text: str, workers: pd.DataFrame, unsure: pd.DataFrame) -> str:
-    """Return a result as HTML: its text, the best and worst workers, and the least certain tasks.
+def result_html(text: str, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Return a text and the first and last rows of tables with titles as HTML.
 
     >>> import allalike
     >>> page = allalike.discover([("<b>", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")])._repr_html_()
     >>> "&lt;b&gt;" in page, "<b>" in page
     (True, False)
     """
-    workers = workers.sort_values(next(name for name in ERRORS if name in workers), kind="stable")
-    several = len(workers) > 2 * _N_ROWS
-    tables = {
-        "Least certain tasks": unsure.head(_N_ROWS),
-        **({"Best workers": workers.head(_N_ROWS), "Worst workers": workers.tail(_N_ROWS)} if several else {}),
-        **({} if several else {"Workers": workers}),
+    from html import escape
+
+    shown = {
+        title: table.to_html(index=False, border=0, max_cols=12, max_rows=_N_ROWS) for title, table in tables.items()
     }
-    return paragraphs(text) + "".join(_titled(title, table) for title, table in tables.items())
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
+    return paragraphs + "".join(f"<h4>{title}</h4>{table}" for title, table in shown.items())
 
 
 def describe_counts(summary: Summary) -> str:
     """Format the numbers of answers, workers and tasks, and the label type."""
     return f"{format_counts(*summary.counts)} ({summary.domain.name} labels)"
-
-
-def paragraphs(text: str) -> str:
-    """Return the lines of a text as HTML paragraphs."""
-    from html import escape
-
-    return "".join(f"<p>{escape(line)}</p>" for line in text.splitlines())
-
-
-def _titled(title: str, table: pd.DataFrame) -> str:
-    return f"<h4>{title}</h4>{table.to_html(index=False, border=0, max_cols=12)}"
 
 
 # Labelling functions, the workers of a label matrix, with the statistics of Snorkel's LFAnalysis.

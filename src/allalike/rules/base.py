@@ -1,17 +1,12 @@
 """The interface of aggregation rules."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ still counts in each majority. A child is chosen if its subtree contains more th
 subtree. At the top, the heaviest child is always chosen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -20,10 +20,8 @@ predict this worker's objects. The estimate is the quorum with the best F1 of th
 Both are sums over tasks. If many workers miss objects, the quorum is below one half.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,9 +29,6 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, s
 from allalike.rules.base import Decision, split_by_task, unknown
 from allalike.rules.grouping import GroupedObjects
 from allalike.rules.mean import Drawings, draw_largest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 QUORUMS = np.arange(5, 13) / 20  # 0.25 to 0.60
 _MIDDLE_QUORUM = 0.5

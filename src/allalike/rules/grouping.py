@@ -12,18 +12,13 @@ edge.
 Grouping fails if different objects are closer to each other than two drawings of the same object.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.late import sparse
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 _DIGITS = 9
 

@@ -6,8 +6,6 @@ draw. Blocks and decisions are the same as in `allalike.rules.vote`. A label is 
 of a block are sorted by level within a task. Confidence is the share of weight on the level itself.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, add_up_to, sum_by

@@ -1,8 +1,7 @@
 """Weighted means and medians of numbers and positions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +9,6 @@ import numpy.typing as npt
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Order, Ties, find_order, sum_by
 from allalike._core.columns.hashes import mix
 from allalike.rules.base import Decision, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:

@@ -8,8 +8,6 @@ If workers agree on an entity but not on its boundaries, the result contains the
 spans are lost, because a position has only one tag.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by

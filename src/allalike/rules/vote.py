@@ -1,7 +1,5 @@
 """Weighted majority votes, and rules that choose one of the answers."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
 from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.options import Options, check_choice, choice, number, share, whole
 from allalike.distances import lengths, overlap
+from allalike.distances.matching import Collections
 from allalike.domains import Bitmap, Categorical, Domain, Encoding, Interval, Ranking, Real
 from allalike.errors import OptionError
 from allalike.simulation.populations import Population, as_population, drawn_from
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 Parameters = dict[str, "Floats"]
 
@@ -110,8 +110,8 @@ def id_column(letter: str, number: int) -> pa.Array:
     >>> id_column("w", 10).to_pylist()[-2:]
     ['w09', 'w10']
     """
-    digits = pc.utf8_lpad(arrow_of(np.arange(1, number + 1)).cast("string"), len(str(number)), "0")
-    return pc.binary_join_element_wise(letter, digits, "").cast("large_string")
+    width = len(str(number))
+    return pa.array([f"{letter}{k:0{width}}" for k in range(1, number + 1)], pa.large_string())
 
 
 def item_names(items: int) -> list[str]:
@@ -121,24 +121,6 @@ def item_names(items: int) -> list[str]:
     (['a', 'b', 'c'], 'i27')
     """
     return list(ascii_lowercase[:items]) if items <= len(ascii_lowercase) else id_column("i", items).to_pylist()
-
-
-def interval_column(labels: Array) -> pa.Array:
-    """Format sets of intervals as JSON, without empty intervals.
-
-    >>> interval_column(np.array([[[3, 7], [8, 8], [10, 12]], [[5, 5]] * 3])).to_pylist()
-    ['[[3, 7], [10, 12]]', '[]']
-    """
-
-    def joined(*parts: Any) -> Any:
-        return pc.binary_join_element_wise(*parts, "")
-
-    pieces = []
-    for begin, end in np.moveaxis(labels, 0, -1):
-        texts = (arrow_of(bound).cast("string") for bound in (begin, end))
-        written = joined("[", next(texts), ", ", next(texts), "], ")
-        pieces.append(pc.if_else(arrow_of(end > begin), written, ""))
-    return joined("[", pc.utf8_rtrim(joined(*pieces), ", "), "]")
 
 
 # Classes, with one or two error probabilities per worker.
@@ -440,8 +422,9 @@ class IntervalModel(_Shape):
         return lengths.distance(_unions(answers), rows, _unions(truth), rows)
 
     def column(self, labels: Array) -> Any:
-        """Return intervals as JSON."""
-        return interval_column(labels)
+        """Return nonempty intervals as JSON."""
+        held = [[pair for pair in label if pair[0] < pair[1]] for label in labels.tolist()]
+        return pa.array(map(json.dumps, held), pa.large_string())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -511,11 +494,11 @@ class MaskModel(_Shape):
         return list(labels)
 
 
-def _unions(bounds: Array) -> lengths.Unions:
+def _unions(bounds: Array) -> Collections:
     """Remove empty intervals."""
     held = bounds[..., 1] > bounds[..., 0]
     first = np.concatenate([[0], np.cumsum(held.sum(axis=1))])
-    return lengths.Unions(first, bounds[held, 0].astype(np.float64), bounds[held, 1].astype(np.float64))
+    return Collections(first, bounds[held].astype(np.float64), np.zeros(int(held.sum()), np.int64), [None])
 
 
 def _inside(pixels: npt.NDArray[np.bool_]) -> Floats:

@@ -8,11 +8,9 @@ parameters truncated. The printed numbers of ``real`` are matched best if standa
 ``real SYN.N(population="normal(mean=1, sd=0.5, high=10, outside='fold')")``.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from allalike._core.registry import make
 from allalike.errors import UnknownNameError
@@ -25,9 +23,7 @@ from allalike.simulation.models import (
     OneCoinModel,
     TwoCoinModel,
 )
-
-if TYPE_CHECKING:
-    from allalike.simulation.populations import Population
+from allalike.simulation.populations import Population
 
 
 @dataclass(frozen=True, kw_only=True)

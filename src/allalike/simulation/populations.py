@@ -3,22 +3,18 @@
 The parameter depends on the model: a standard deviation, an error probability, or Mallows' phi.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.options import Options, check_number, choice, number, option, share, whole
 from allalike._core.registry import make
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 Seed: TypeAlias = "int | np.random.Generator"
 

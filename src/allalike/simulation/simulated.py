@@ -7,32 +7,29 @@ number of tasks.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.late import pa, pd
 from allalike._core.masks import Mask, write_masks
 from allalike._core.options import check_number
 from allalike._core.system.files import Output
+from allalike._core.system.tables import write_tables
 from allalike.answers import Answers
 from allalike.errors import OptionError, OutputError, TooLargeError
-from allalike.simulation.models import id_column
+from allalike.simulation.models import Model, Parameters, id_column
 from allalike.simulation.paper import as_model
 from allalike.simulation.populations import Copiers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from allalike._core.blocks.block import Array, Floats
-    from allalike.simulation.models import Model, Parameters
 
 TABLES = (".csv", ".parquet")
 _MAX_VALUES = 200_000_000  # numbers, items or pixels of all answers
@@ -44,21 +41,11 @@ Numbers = npt.NDArray[np.int64]
 class Drawn:
     """Answers as arrays, sorted by task and worker.
 
-    Parameters
-    ----------
-    worker, task, label
-        The answers, one row each. Classes are codes; rankings are codes of items, best first; intervals are pairs of
-        bounds; masks are arrays of pixels.
-    truth
-        True label of each task, in the same form.
-    faults
-        Mean distance of each worker to the truth.
-    parameters
-        Parameters of the errors by name, such as a standard deviation or Mallows' phi.
-    source
-        Source of each copier, or -1.
+    Classes are codes; rankings are codes of items, best first; intervals are pairs of bounds; masks are arrays of
+    pixels. There is one truth per task. Per worker there are faults (mean distances to the truth), the parameters of
+    errors by name, such as a standard deviation, and the source of a copier, otherwise -1.
 
-    >>> drawn = draw(as_model("k=4 SYN"), workers=3, tasks=2)
+    >>> drawn = simulate("k=4 SYN", workers=3, tasks=2).drawn
     >>> drawn.worker, drawn.task
     (array([0, 1, 2, 0, 1, 2]), array([0, 0, 0, 1, 1, 1]))
     """
@@ -70,167 +57,6 @@ class Drawn:
     faults: Floats
     parameters: Parameters
     source: Numbers
-
-
-def draw(
-    model: Model,
-    *,
-    workers: int,
-    tasks: int | None = None,
-    answers_per_task: int | None = None,
-    copiers: Copiers | None = None,
-    seed: int = 0,
-) -> Drawn:
-    """Sample answers from a model; each task has ``answers_per_task`` answers.
-
-    >>> np.bincount(draw(as_model("k=4 SYN"), workers=9, tasks=3, answers_per_task=2).task)
-    array([2, 2, 2])
-    """
-    tasks = model.usual_tasks if tasks is None else tasks
-    for name, value, least in (("workers", workers, 1), ("tasks", tasks, 1), ("seed", seed, 0)):
-        check_number(value, name, least=least, whole=True)
-    each = _each(workers, answers_per_task)
-    _check_size(workers, tasks * each, model.size)
-    of_workers, of_truths, of_asked, of_answers, of_copies = map(
-        np.random.default_rng, np.random.SeedSequence(seed).spawn(5)
-    )
-    copiers = copiers or Copiers()
-    source = copiers.appoint(workers, of_copies)
-    parameters, truth = model.parameters(workers, of_workers), model.truths(tasks, of_truths)
-    worker, task = _asked(workers, tasks, each, of_asked)
-    label = model.answers(truth[task], {name: values[worker] for name, values in parameters.items()}, of_answers)
-    faults = model.faults(parameters)
-    if copiers.number:
-        label, chance = copiers.copy(worker, task, label, source, of_copies)
-        answers = np.maximum(np.bincount(worker, minlength=workers), 1)
-        share = np.bincount(worker, chance, workers) / answers
-        faults = faults + share * (faults[source] - faults)
-    return Drawn(worker, task, label, truth, faults, parameters, source)
-
-
-def _each(workers: int, answers_per_task: int | None) -> int:
-    if answers_per_task is None:
-        return workers
-    check_number(answers_per_task, "answers_per_task", least=1, whole=True)
-    if answers_per_task > workers:
-        raise OptionError(f"answers_per_task is {answers_per_task}, but there are {workers} workers. Add workers.")
-    return answers_per_task
-
-
-def _check_size(workers: int, answers: int, size: int) -> None:
-    if max(workers, answers * size) > _MAX_VALUES:
-        each = f" with {size:,} values each" if size > 1 else ""
-        raise TooLargeError(
-            f"{answers:,} answers{each} by {workers:,} workers are too many. At most {_MAX_VALUES:,} values are"
-            " supported: use fewer tasks or workers."
-        )
-
-
-def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
-    """Sample the workers who answer each task, in order."""
-    if 2 * each <= workers:
-        chosen = _subsets(workers, tasks, each, rng)
-    else:
-        stays = np.ones((tasks, workers), np.bool_)
-        np.put_along_axis(stays, _subsets(workers, tasks, workers - each, rng), values=False, axis=1)
-        chosen = np.nonzero(stays)[1].reshape(tasks, each)
-    return chosen.ravel(), np.repeat(np.arange(tasks), each)
-
-
-def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
-    """Sample different workers for each task, at most half of all workers; duplicates are resampled."""
-    chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
-    rows = np.arange(tasks)
-    while len(rows):
-        again = chosen[rows, 1:] == chosen[rows, :-1]
-        rows, again = rows[again.any(axis=1)], again[again.any(axis=1)]
-        part = chosen[rows]
-        part[:, 1:][again] = rng.integers(workers, size=int(again.sum()))
-        chosen[rows] = np.sort(part, axis=1)
-    return chosen
-
-
-# Files of a simulated crowd: tables, and folders of masks.
-
-
-def write_all(targets: Mapping[Path, Callable[[Path], None]], *, overwrite: bool = False) -> list[Path]:
-    """Write each file or folder with its function; the files of one folder are written atomically.
-
-    Existing files are replaced only with ``overwrite``, and existing folders only if they are empty.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "note.txt")
-    ...     _ = write_all({path: lambda beside: beside.write_text("done") and None})
-    ...     path.read_text()
-    'done'
-    """
-    stages: dict[Path, Path] = {}
-    with ExitStack() as opened:
-        for target in targets:
-            _check_place(target)
-            if target.parent not in stages:
-                names = [other.name for other in targets if other.parent == target.parent and not other.is_dir()]
-                output = Output(folder=target.parent, overwrite=overwrite, failure=f"{target} cannot be written")
-                stages[target.parent] = opened.enter_context(output.staged(names))
-        for target, write in targets.items():
-            write(stages[target.parent] / target.name)
-    return list(targets)
-
-
-def _check_place(target: Path) -> None:
-    if target.is_dir() and target.suffix.lower() in TABLES:
-        raise OutputError(f"{target} cannot be written: it is a folder.")
-    if target.is_dir() and any(target.iterdir()):
-        raise OutputError(f"{target} cannot be written: the folder is not empty. Use another name, or remove it.")
-
-
-def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns as CSV or Parquet, according to the file ending.
-
-    >>> import pyarrow as pa, tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_table({"task": pa.array([7])}, Path(folder, "a.csv"))
-    ...     Path(folder, "a.csv").read_text().split()
-    ['"task"', '7']
-    """
-    table = pa.Table.from_arrays(list(columns.values()), names=list(columns))
-    if path.suffix.lower() == ".parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, path)
-    else:
-        import pyarrow.csv as pacsv
-
-        pacsv.write_csv(table, path, pacsv.WriteOptions(quoting_style="needed"))
-
-
-def write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
-    """Write masks as image files, in one folder per task, with a manifest of their workers.
-
-    >>> import numpy as np, pyarrow as pa, tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_pictures({"task": pa.array(["t1"]), "label": [np.eye(2, dtype=np.bool_)]}, Path(folder, "masks"))
-    ...     [path.name for path in Path(folder).glob("masks/*/*")]
-    ['truth.png']
-    """
-    tasks, labels = columns["task"].to_pylist(), columns["label"]
-    workers = columns["worker"].to_pylist() if "worker" in columns else ["truth"] * len(tasks)
-    rows: dict[str, list[int]] = {}
-    for row, task in enumerate(tasks):
-        rows.setdefault(task, []).append(row)
-    paths: list[str | None] = [None] * len(tasks)
-    for task, own in rows.items():
-        written = write_masks([Mask.of(labels[row]) for row in own], [workers[row] for row in own], folder / task)
-        for row, path in zip(own, written, strict=True):
-            paths[row] = path
-
-    write_table(
-        {"worker": pa.array(workers), "task": pa.array(tasks), "path": pa.array(paths)}, folder / "manifest.csv"
-    )
 
 
 @dataclass(frozen=True)
@@ -329,20 +155,29 @@ class Simulated:
         ...     [path.name for path in paths]
         ['answers.csv', 'truth.parquet']
         """
-        write = write_pictures if self.model.pictures else write_table
+        write = _write_pictures if self.model.pictures else _write_table
         wanted: list[tuple[Any, Callable[[], dict[str, Any]], Callable[..., None]]] = [
             (answers, self.columns, write),
             (truth, self._truth_columns, write),
-            (workers, self._worker_columns, write_table),
+            (workers, self._worker_columns, _write_table),
         ]
-        targets: dict[Path, Callable[[Path], None]] = {}
+        targets: dict[Path, tuple[Callable[[], dict[str, Any]], Callable[..., None]]] = {}
         for path, columns, writes in wanted:
             if path is not None:
                 if not os.fspath(path):
                     raise OptionError("The path is ''. Name a file, such as answers.csv.")
-                target = _checked(Path(path), targets, is_table=writes is write_table)
-                targets[target] = partial(_call, writes, columns)
-        return write_all(targets, overwrite=overwrite)
+                _check_target(Path(path), targets, is_table=writes is _write_table)
+                targets[Path(path)] = columns, writes
+        stages: dict[Path, Path] = {}
+        with ExitStack() as opened:
+            for target in targets:
+                if target.parent not in stages:
+                    names = [other.name for other in targets if other.parent == target.parent and not other.is_dir()]
+                    output = Output(folder=target.parent, overwrite=overwrite, failure=f"{target} cannot be written")
+                    stages[target.parent] = opened.enter_context(output.staged(names))
+            for target, (columns, writes) in targets.items():
+                writes(columns(), stages[target.parent] / target.name)
+        return list(targets)
 
 
 def simulate(
@@ -378,16 +213,86 @@ def simulate(
     True
     """
     chosen = as_model(model)
-    drawn = draw(chosen, workers=workers, tasks=tasks, answers_per_task=answers_per_task, copiers=copiers, seed=seed)
-    return Simulated(chosen, drawn)
+    tasks = chosen.usual_tasks if tasks is None else tasks
+    each = workers if answers_per_task is None else answers_per_task
+    for name, value, least in (("workers", workers, 1), ("tasks", tasks, 1), ("seed", seed, 0)):
+        check_number(value, name, least=least, whole=True)
+    check_number(each, "answers_per_task", least=1, whole=True)
+    if each > workers:
+        raise OptionError(f"answers_per_task is {each}, but there are {workers} workers. Add workers.")
+    if max(workers, tasks * each * chosen.size) > _MAX_VALUES:
+        values = f" with {chosen.size:,} values each" if chosen.size > 1 else ""
+        raise TooLargeError(
+            f"{tasks * each:,} answers{values} by {workers:,} workers are too many. At most {_MAX_VALUES:,} values are"
+            " supported: use fewer tasks or workers."
+        )
+    of_workers, of_truths, of_asked, of_answers, of_copies = map(
+        np.random.default_rng, np.random.SeedSequence(seed).spawn(5)
+    )
+    copiers = copiers or Copiers()
+    source = copiers.appoint(workers, of_copies)
+    parameters, truth = chosen.parameters(workers, of_workers), chosen.truths(tasks, of_truths)
+    worker, task = _asked(workers, tasks, each, of_asked)
+    label = chosen.answers(truth[task], {name: values[worker] for name, values in parameters.items()}, of_answers)
+    faults = chosen.faults(parameters)
+    if copiers.number:
+        label, chance = copiers.copy(worker, task, label, source, of_copies)
+        answers = np.maximum(np.bincount(worker, minlength=workers), 1)
+        share = np.bincount(worker, chance, workers) / answers
+        faults = faults + share * (faults[source] - faults)
+    return Simulated(chosen, Drawn(worker, task, label, truth, faults, parameters, source))
 
 
-def _call(write: Callable[..., None], columns: Callable[[], dict[str, Any]], path: Path) -> None:
-    write(columns(), path)
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({name: Values(column).series() for name, column in columns.items()})
 
 
-def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
-    """Return a path if its extension fits its content and no other file has the same path."""
+def _asked(workers: int, tasks: int, each: int, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    """Sample the workers who answer each task, in order."""
+    if 2 * each <= workers:
+        chosen = _subsets(workers, tasks, each, rng)
+    else:
+        stays = np.ones((tasks, workers), np.bool_)
+        np.put_along_axis(stays, _subsets(workers, tasks, workers - each, rng), values=False, axis=1)
+        chosen = np.nonzero(stays)[1].reshape(tasks, each)
+    return chosen.ravel(), np.repeat(np.arange(tasks), each)
+
+
+def _subsets(workers: int, tasks: int, size: int, rng: np.random.Generator) -> Numbers:
+    """Sample different workers for each task, at most half of all workers; duplicates are resampled."""
+    chosen = np.sort(rng.integers(workers, size=(tasks, size)), axis=1)
+    rows = np.arange(tasks)
+    while len(rows):
+        again = chosen[rows, 1:] == chosen[rows, :-1]
+        rows, again = rows[again.any(axis=1)], again[again.any(axis=1)]
+        part = chosen[rows]
+        part[:, 1:][again] = rng.integers(workers, size=int(again.sum()))
+        chosen[rows] = np.sort(part, axis=1)
+    return chosen
+
+
+def _write_table(columns: Mapping[str, Any], path: Path) -> None:
+    write_tables(path, [pa.Table.from_arrays(list(columns.values()), names=list(columns))])
+
+
+def _write_pictures(columns: Mapping[str, Any], folder: Path) -> None:
+    """Write masks as image files, in one folder per task, with a manifest of their workers."""
+    tasks, labels = columns["task"].to_pylist(), columns["label"]
+    workers = columns["worker"].to_pylist() if "worker" in columns else ["truth"] * len(tasks)
+    rows: dict[str, list[int]] = {}
+    for row, task in enumerate(tasks):
+        rows.setdefault(task, []).append(row)
+    paths: list[str | None] = [None] * len(tasks)
+    for task, own in rows.items():
+        written = write_masks([Mask.of(labels[row]) for row in own], [workers[row] for row in own], folder / task)
+        for row, path in zip(own, written, strict=True):
+            paths[row] = path
+    manifest = {"worker": pa.array(workers), "task": pa.array(tasks), "path": pa.array(paths)}
+    _write_table(manifest, folder / "manifest.csv")
+
+
+def _check_target(path: Path, others: Iterable[Path], *, is_table: bool) -> None:
+    """Raise an error unless a path fits its content, does not overlap with the others and can be written."""
     if is_table and path.suffix.lower() not in TABLES:
         raise OptionError(f"{path} must end in {' or '.join(TABLES)}.")
     if not is_table and path.suffix.lower() in TABLES:
@@ -396,8 +301,7 @@ def _checked(path: Path, others: Iterable[Path], *, is_table: bool) -> Path:
     for other in (other.resolve() for other in others):
         if here == other or here in other.parents or other in here.parents:
             raise OptionError(f"{path} is used twice, or is inside another output folder. Use another path.")
-    return path
-
-
-def _frame(columns: dict[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame({name: Values(column).series() for name, column in columns.items()})
+    if path.is_dir() and is_table:
+        raise OutputError(f"{path} cannot be written: it is a folder.")
+    if path.is_dir() and any(path.iterdir()):
+        raise OutputError(f"{path} cannot be written: the folder is not empty. Use another name, or remove it.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,6 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.late import sparse
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import pieces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
 
 _PAIRS_PER_CHUNK = 1 << 19
 _FEW_WORKERS = 512  # their table of sums stays in the cache, whatever the order of filling
@@ -256,8 +253,8 @@ _MAX_WAITING_ENTRIES = 1 << 19  # numbers that are collected before they are add
 class MatrixSum:
     """A sum of matrices: an array if it is small or at least an eighth of it is filled, else sparse.
 
-    Numbers are collected, and sparse matrices are added to others of similar size, like the digits of a binary counter.
-    Each number is therefore copied only as often as the sum doubles.
+    Numbers are collected until they are as many as those in the sum, so that each number is copied only as often as the
+    sum doubles.
 
     >>> total = MatrixSum((2, 3))
     >>> total.add_entries(np.array([0, 0]), np.array([2, 2]), np.array([1.0, 4.0]))
@@ -271,38 +268,32 @@ class MatrixSum:
         self.shape = shape
         self._enough = _DENSE_SHARE * shape[0] * shape[1]
         self._loose: list[tuple[Places, Places, Array]] = []
-        self._parts: list[tuple[int, Any]] = []
-        self._dense: Floats | None = np.zeros(shape) if shape[0] * shape[1] <= _MAX_DENSE_ENTRIES else None
+        self._sum: Any = np.zeros(shape) if shape[0] * shape[1] <= _MAX_DENSE_ENTRIES else None  # dense, sparse or none
 
     def add_entries(self, row: Places, column: Places, values: Array) -> None:
         """Add numbers, several of which may have the same row and column."""
         self._loose.append((row, column, values))
         n_loose = sum(len(values) for _, _, values in self._loose)
-        if self._dense is not None or n_loose > self._enough:
+        if isinstance(self._sum, np.ndarray) or n_loose > self._enough:
             self._fill()
-        elif n_loose > _MAX_WAITING_ENTRIES:
-            self._count(0, self._take_loose().tocsr())
+        elif n_loose > max(_MAX_WAITING_ENTRIES, 0 if self._sum is None else self._sum.nnz):
+            self._merge()
 
     def add(self, matrix: Any, row: Places, column: Places) -> None:
         """Add a matrix, dense or sparse, whose rows and columns have these indices in the sum."""
-        if isinstance(matrix, np.ndarray) and (self._dense is not None or np.count_nonzero(matrix) > self._enough):
+        full = isinstance(matrix, np.ndarray) and np.count_nonzero(matrix) > self._enough
+        if isinstance(matrix, np.ndarray) and (full or isinstance(self._sum, np.ndarray)):
             whole = matrix.shape == self.shape
             self._fill()[... if whole else np.ix_(row, column)] += matrix
-        elif not isinstance(matrix, np.ndarray) and matrix.format == "csr" and matrix.shape == self.shape:
-            self._count(0, matrix)
         else:
             left, right, values = list_entries(matrix)
             self.add_entries(row[left], column[right], values)
 
     def result(self) -> Any:
         """Return the sum as an array or as a sparse matrix, which may have several numbers for the same entry."""
-        if self._parts and self._loose:
-            self._count(0, self._take_loose().tocsr())
-        if self._dense is not None:
+        if isinstance(self._sum, np.ndarray):
             return self._fill()
-        while len(self._parts) > 1:
-            self._parts[-2:] = [(0, self._parts[-2][1] + self._parts[-1][1])]
-        return self._parts[0][1] if self._parts else self._take_loose()
+        return self._take_loose() if self._sum is None else self._merge()
 
     def _take_loose(self) -> Any:
         empty = np.empty(0, np.intp)
@@ -310,23 +301,21 @@ class MatrixSum:
         row, column, values = loose[0] if len(loose) == 1 else map(np.concatenate, zip(*loose, strict=True))
         return sparse.coo_array((values, (row, column)), shape=self.shape)
 
-    def _count(self, level: int, part: Any) -> None:
-        while self._parts and self._parts[-1][0] <= level:
-            level = max(level, self._parts[-1][0]) + 1
-            part = self._parts.pop()[1] + part
-        self._parts.append((level, part))
-        if self._dense is not None or part.nnz > self._enough:
-            self._fill()
+    def _merge(self) -> Any:
+        """Return the sum, including the collected numbers; it becomes an array if enough of it is filled."""
+        part = self._take_loose().tocsr()
+        self._sum = part if self._sum is None else self._sum + part
+        return self._fill() if self._sum.nnz > self._enough else self._sum
 
     def _fill(self) -> Floats:
         """Return the sum as an array, including the collected numbers."""
-        if self._dense is None:
-            self._dense = np.zeros(self.shape)
-        parts, self._parts = [list_entries(part) for _, part in self._parts], []
-        loose, self._loose = parts + self._loose, []
+        if not isinstance(self._sum, np.ndarray):
+            self._sum = np.zeros(self.shape) if self._sum is None else self._sum.toarray()
+        loose, self._loose = self._loose, []
         for row, column, values in loose:
-            np.add.at(self._dense.reshape(-1), row.astype(np.int64) * self.shape[1] + column, values)
-        return self._dense
+            np.add.at(self._sum.reshape(-1), row.astype(np.int64) * self.shape[1] + column, values)
+        found: Floats = self._sum
+        return found
 
 
 def stack_rows(parts: Sequence[Any]) -> Any:

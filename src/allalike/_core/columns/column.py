@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from decimal import Decimal
 from functools import cached_property
+from itertools import compress
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +33,7 @@ from allalike._core.columns.values import (
 from allalike._core.late import pa
 from allalike.errors import InputError, LabelError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    _Part = tuple["Column", npt.NDArray[np.int64]]
+_Part = tuple["Column", npt.NDArray[np.int64]]
 
 _SAMPLE_ROWS, _MAX_FEW_VALUES = 1 << 16, 1 << 12  # columns with so few values among the first rows are factorized
 _OBJECT_BYTES = 1 << 9  # of a Python object, about
@@ -146,11 +145,7 @@ class Column:
         return factors
 
     def indistinct(self) -> InputError:
-        """Return the error for unhashable Python objects, such as lists.
-
-        >>> print(Column.of_objects("task", [["x"], ["y"]]).indistinct())
-        The tasks cannot be compared: row 1 has ['x'], of type list. Write them as texts or numbers.
-        """
+        """Return the error for unhashable Python objects, such as lists."""
         row = 0
         with suppress(TypeError):
             while hash(self.data[row]) is not None:
@@ -205,10 +200,9 @@ class Column:
         """The values as finite numbers; an error names the first row that is not one."""
         numbers = self._as_numbers
         if numbers is None:
-            row, value = self.first_without_number()
-            remedy = "Correct it, or choose another label type."
-            reason = f"The {self.name} {shorten(value)} in row {row} is not a number."
-            raise LabelError(f"{reason} {remedy}", domain="categorical")
+            row, value = self.first_text()
+            what = f"The {self.name} {shorten(value)} in row {row} is not a number."
+            raise LabelError(f"{what} Correct it, or choose another label type.", domain="categorical")
         finite = np.isfinite(numbers)
         if not finite.all():
             row = int(np.argmin(finite))
@@ -219,22 +213,20 @@ class Column:
 
     @cached_property
     def _as_numbers(self) -> npt.NDArray[np.float64] | None:
-        try:
-            return self._cast_to_numbers()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            return None
-
-    def _cast_to_numbers(self) -> npt.NDArray[np.float64]:
-        """Return the values as numbers, converting only the distinct ones if they are known."""
+        """The values as numbers, or None; only the distinct ones are converted if they are known."""
         if "factors" in vars(self) or (self.form is not None and pa.types.is_dictionary(self.data.type)):
             codes, values = self.factors
-            return Column(self.name, values.data)._cast_to_numbers()[codes]
+            numbers = Column(self.name, values.data)._as_numbers
+            return None if numbers is None else numbers[codes]
         if self.form is None and all(isinstance(value, Real | Decimal) for value in self.data):
             return np.array([as_float(value) for value in self.data])
-        data = self.data if self.form is not None else pa.chunked_array([pa.array(self.data)])
-        if is_string(data.type) and not self.trimmed:
-            data = call("utf8_trim_whitespace", data)
-        return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # the nearest, beyond 2**53
+        try:
+            data = self.data if self.form is not None else pa.chunked_array([pa.array(self.data)])
+            if is_string(data.type) and not self.trimmed:
+                data = call("utf8_trim_whitespace", data)
+            return numpy_of(cast(data, pa.float64(), safe=not pa.types.is_integer(data.type)))  # beyond 2**53, nearest
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return None
 
     def is_numeric(self) -> bool:
         """Return whether every value is a number, or text that can be read as one."""
@@ -263,15 +255,14 @@ class Column:
         """Return the row and value of the first text if at least half of the distinct values are numbers, else None."""
         values = self.factors[1].tolist()
         texts = sum(not reads_as_number(value) for value in values)
-        return self.first_without_number() if 0 < texts <= len(values) / 2 else None
+        return self.first_text() if 0 < texts <= len(values) / 2 else None
 
     def missing(self) -> npt.NDArray[np.bool_]:
         """Mark the rows without a value: null, NaN, an empty field of a text file, or a word for a missing value."""
-        if self.form is None:
-            nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
-            blank = [v is None or (isinstance(v, str) and v.strip() in nothing) for v in self.data]
-            return np.array(blank, dtype=np.bool_)
         data = self.data
+        if isinstance(data, list):
+            nothing = {"", *(word.strip() for word in self.na)} if self.na is not None else set()
+            return np.array([v is None or (isinstance(v, str) and v.strip() in nothing) for v in data], np.bool_)
         mask = numpy_of(data.is_null()) if data.null_count else np.zeros(len(data), np.bool_)
         if pa.types.is_floating(data.type):
             mask = mask | numpy_of(data.is_null(nan_is_null=True))
@@ -292,12 +283,9 @@ class Column:
 
     def keep(self, rows: npt.NDArray[np.bool_]) -> Column:
         """Return the column with only these rows; errors name the original rows."""
-        data = self.data
-        if isinstance(data, list):
-            data = [value for value, stays in zip(data, rows, strict=True) if stays]
-        else:
-            data = data.filter(arrow_of(rows))
-        return self.replaced(data, np.flatnonzero(rows))
+        if self.form is not None:
+            return self.replaced(self.data.filter(arrow_of(rows)), np.flatnonzero(rows))
+        return self.replaced(list(compress(self.data, rows)), np.flatnonzero(rows))
 
     def replaced(self, data: Any, rows: npt.NDArray[np.int64]) -> Column:
         """Return a column of other values for these rows; errors name the original rows."""
@@ -337,20 +325,18 @@ class Column:
         """Return the number of a row for the user: counted from 1, without a header."""
         return int(self._rows[index] if self._rows is not None else index) + 1
 
-    def first_unlike_number(self) -> tuple[int, Any]:
-        """Return the row and value of the first value that is not written as a number."""
-        return self._first(lambda value: not reads_as_number(value) or _CODE_PATTERN.match(str(value)) is not None)
+    def first_text(self, *, codes: bool = False) -> tuple[int, Any]:
+        """Return the row and value of the first value that is not a number, or is a code with leading zeros."""
 
-    def first_without_number(self) -> tuple[int, Any]:
-        """Return the row and value of the first value that cannot be read as a number."""
-        return self._first(lambda value: not reads_as_number(value))
+        def is_text(value: Any) -> bool:
+            return not reads_as_number(value) or (codes and _CODE_PATTERN.match(str(value)) is not None)
 
-    def _first(self, is_meant: Callable[[Any], bool]) -> tuple[int, Any]:
         if "factors" not in vars(self):
-            return next((self.row(r), v) for r, v in enumerate(map(self.value, range(len(self)))) if is_meant(v))
-        codes, values = self.factors
-        row = int(np.argmax(np.isin(codes, [code for code, value in enumerate(values.tolist()) if is_meant(value)])))
-        return self.row(row), values[int(codes[row])]
+            return next((self.row(row), value) for row, value in enumerate(self.tolist()) if is_text(value))
+        place, values = self.factors
+        texts = [code for code, value in enumerate(values.tolist()) if is_text(value)]
+        row = int(np.argmax(np.isin(place, texts)))
+        return self.row(row), values[int(place[row])]
 
 
 class RecordColumn(Column):

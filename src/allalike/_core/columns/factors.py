@@ -8,7 +8,8 @@ the first. Both have about 100 bits, so that the probability of a collision amon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,6 @@ import numpy.typing as npt
 from allalike._core.columns.hashes import call, cast, hash_strings, is_each, mix, string_bytes, string_words, write
 from allalike._core.columns.values import Values, arrow_of, is_string, is_text, numpy_of
 from allalike._core.late import pa, pc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import numbers
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.late import pa, pc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 Hashes = npt.NDArray[np.uint64]
 _STRINGS_PER_PIECE = 1 << 15  # hashed together, so that their words stay in the cache

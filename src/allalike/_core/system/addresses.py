@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from allalike._credentials import ADDRESS, HIDDEN, hide_secrets, show_address
 from allalike.errors import AllalikeError, InputError, UnsupportedError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _AZURE = ("az", "abfs", "abfss", "adl", "azure")
 STORES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", **dict.fromkeys(_AZURE, "adlfs")}  # of objects

@@ -23,11 +23,12 @@ import tempfile
 import threading
 import uuid
 import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.limits import MAX_MEMBERS
 from allalike._core.system.json_text import parse_json
@@ -35,9 +36,6 @@ from allalike.errors import AllalikeError, InputError, OutputError
 
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 
 @contextmanager

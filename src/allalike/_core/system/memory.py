@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from allalike.errors import OptionError, TooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _LITTLE = 1 << 26  # bytes up to which the free memory is not measured

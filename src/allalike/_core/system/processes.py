@@ -10,20 +10,18 @@ import pickle
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from itertools import starmap
 from queue import Empty
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from allalike.errors import TooLargeError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-
-    Job = tuple[Any, ...]
+Job = tuple[Any, ...]
 
 _ALIGNMENT = 64  # bytes; arrays begin at multiples of this, so that they can be used without a copy
 _MIN_OUT_OF_BAND = 1 << 12  # bytes; smaller arrays stay in the pickle

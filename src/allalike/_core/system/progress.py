@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from allalike._core.limits import MAX_HOURS
 from allalike.errors import TooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 STAGES = {
     "reading": "reading answers",

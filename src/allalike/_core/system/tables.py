@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from allalike._core.late import pa, pc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 FORMATS = ("csv", "parquet")
 
@@ -20,7 +18,7 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
     with ExitStack() as stack:
         writer: Any = None
         for table in tables:
-            if writer is None and path.suffix == ".parquet":
+            if writer is None and path.suffix.lower() == ".parquet":
                 import pyarrow.parquet as pq
 
                 writer = stack.enter_context(pq.ParquetWriter(path, table.schema))

@@ -17,24 +17,19 @@ because boxes of two objects are merged. They also fail for tiny objects whose b
 `allalike.Points`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats, Ties
 from allalike._core.options import choice
+from allalike.distances.matching import Members, sweep
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.domains.objects.objects import Objects, class_of, read_number
 from allalike.domains.spelling import read_list, read_name
 from allalike.rules.mean import Drawings, average, take_median
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Floats, Ties
-
 
 FORMS = ("xyxy", "xywh", "cxcywh")
 
@@ -149,8 +144,8 @@ class Boxes(Objects):
         same = (left == right).all(axis=1)
         return np.where(same, 1.0, np.minimum(both / np.where(either > 0, either, 1.0), 1.0))
 
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        return geometry[:, 0], geometry[:, 2]
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        return sweep(members.geometry[:, 0], members.geometry[:, 2], members.task)
 
     def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
         return np.asarray(_areas(geometry) == 0)

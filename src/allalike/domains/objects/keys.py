@@ -1,14 +1,10 @@
 """Keys that identify boxes, points and spans among labels."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from allalike._core.late import late_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BOX_KEYS = {
     ("bbox",): "xywh",

@@ -14,13 +14,17 @@ from __future__ import annotations
 import math
 import struct
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import Add, Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, sum_by
 from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike._core.options import check_number, option, share, whole
@@ -29,25 +33,16 @@ from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.contract import Marks, Things
 from allalike.domains.objects.votes import ObjectVotes
-from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Stored, objects
+from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Places, Stored, objects
 from allalike.domains.spelling import read_list, read_name, write_json
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
+from allalike.rules import Decision
 from allalike.rules.base import Rule
 from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
+from allalike.rules.mean import Drawings
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Ties
-    from allalike._core.columns.column import Column
-    from allalike.domains.pairwise import Places
-    from allalike.rules import Decision
-    from allalike.rules.mean import Drawings
 
 _LARGEST_NUMBER = 1e150
 
@@ -111,9 +106,6 @@ def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
     return None if name is None else read_name(name, "the class")
 
 
-_CELLS_PER_CHUNK = 1 << 22  # pairs of objects compared at a time
-
-
 def _check_quorum(value: Any, name: str) -> Any:
     if value == "auto":
         return value
@@ -133,8 +125,8 @@ class Objects(Marks, Pairwise):
       answers to a list of objects.
     - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
     - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
-    - ``_reach`` returns the extent of each object on one axis: objects with disjoint extents have similarity 0.
-      ``_edges`` uses it to find all similar pairs.
+    - ``_find_near`` lists all pairs that may be similar, such as those whose extents on one axis overlap
+      (`allalike.distances.matching.sweep`).
     - ``_find_middles`` computes the position of each group of objects.
     - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
       ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
@@ -170,8 +162,8 @@ class Objects(Marks, Pairwise):
         """Compute the similarity of objects row by row."""
 
     @abstractmethod
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        """Return the start and end of each object on one axis."""
+    def _find_near(self, members: Members) -> tuple[Array, Array]:
+        """Return all candidate pairs of similar objects within tasks, such as those whose extents overlap."""
 
     @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
@@ -191,14 +183,9 @@ class Objects(Marks, Pairwise):
         return self.overlap
 
     @property
-    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        """The distance between two answers, given the matches and their numbers of objects."""
-        return matching.DISTANCES[str(self.distance)]
-
-    @property
     def _fused(self) -> bool:
         """Whether the estimate consists of the objects that exceed the quorum."""
-        return self.rule == "fusion"
+        return self.rule in ("fusion", "positions")
 
     @property
     def recurring(self) -> bool:
@@ -248,20 +235,9 @@ class Objects(Marks, Pairwise):
         return matching.pack(parsed, width)
 
     def _compare(self, left: matching.Collections, i: Places, right: matching.Collections, j: Places) -> Floats:
-        kinds = right.kind if right is left else right.kinds_among(left.classes)
         found = np.zeros(len(i))
-        for part in chunks((left.sizes[i] + right.sizes[j]) ** 2, _CELLS_PER_CHUNK):
-            one, own = ranges(left.first[i[part]], left.first[i[part] + 1])
-            other, theirs = ranges(right.first[j[part]], right.first[j[part] + 1])
-            order = np.argsort(np.concatenate([2 * one, 2 * other + 1]), kind="stable")
-            members = Members(
-                np.concatenate([left.geometry[own], right.geometry[theirs]])[order],
-                np.concatenate([left.kind[own], kinds[theirs]])[order],
-                np.concatenate([2 * one, 2 * other + 1])[order],
-                np.concatenate([one, other])[order],
-            )
-            edges = self._edges(members)
-            answers = 2 * np.arange(len(i[part]))
+        for part, members in matching.meet(left, i, right, j):
+            edges, answers = self._edges(members), 2 * np.arange(part.stop - part.start)
             found[part] = self._measure(members, edges, members.task[edges.left], answers, answers + 1)
         return found
 
@@ -270,7 +246,7 @@ class Objects(Marks, Pairwise):
         count = np.bincount(members.task)
         first = np.concatenate([[0], np.cumsum(count)])
         found = [Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-        for part in chunks(count**2, _CELLS_PER_CHUNK):
+        for part in chunks(count**2, matching.CELLS_PER_CHUNK):
             begin, end = first[part.start], first[part.stop]
             if end > begin:
                 edges = self._edges(members.cut(slice(begin, end)))
@@ -283,10 +259,6 @@ class Objects(Marks, Pairwise):
         left, right = ends[:, members.answer[ends[0]] != members.answer[ends[1]]]
         edges = Edges(left, right, self._similarity(members.geometry[left], members.geometry[right]))
         return edges.keep(self._is_edge(edges.similarity))
-
-    def _find_near(self, members: Members) -> tuple[Array, Array]:
-        """Return all candidate pairs of similar objects within tasks."""
-        return matching.sweep(*self._reach(members.geometry), members.task)
 
     def _is_edge(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether pairs are similar enough for grouping or matching."""
@@ -315,7 +287,8 @@ class Objects(Marks, Pairwise):
             other = edges.right * most + local[edges.left]
             matched = matching.match(pair, one, other, edges.similarity, len(left))
         size = np.bincount(members.answer, minlength=int(max(left.max(initial=0), right.max(initial=0))) + 1)
-        return np.clip(self._formula(matched, size[left], size[right]), 0.0, 1.0)
+        formula = matching.DISTANCES.get(str(self.distance), matching.DISTANCES["f1"])
+        return np.clip(formula(matched, size[left], size[right]), 0.0, 1.0)
 
     def _is_hit(self, similarity: Floats) -> npt.NDArray[np.bool_]:
         """Return whether objects of the same class count as the same object, given their similarity."""
@@ -402,15 +375,19 @@ class ObjectEncoding(PairwiseEncoding, Things):
             members.answer, group.astype(np.intp), members.geometry, members.kind, task, classes, hash_objects(classes)
         )
 
+    def _show(self, found: Mapping[str, Array]) -> list[list[dict[str, Any]]]:
+        """Return the objects of each estimate, with their `NUMBERS` except for gold labels and unknown numbers."""
+        labels: list[list[dict[str, Any]]] = self.decode(found["label"]).tolist()
+        known = found.get("known", np.zeros(len(labels), np.bool_))
+        for label, numbers, given in zip(labels, found[OBJECTS], known, strict=True) if OBJECTS in found else ():
+            if not given:
+                for thing, own in zip(label, numbers, strict=True):
+                    thing.update(zip(NUMBERS, own, strict=True))
+        return labels
+
     def truth_columns(self, found: Mapping[str, Array]) -> dict[str, Values | Array]:
-        labels = self.decode(found["label"]).tolist()
-        shown = [
-            [{**thing, **dict(zip(NUMBERS, numbers, strict=True))} for thing, numbers in zip(label, more, strict=True)]
-            if more
-            else label
-            for label, more in zip(labels, self._list_numbers(found), strict=True)
-        ]
-        count = {"count": np.array(list(map(len, labels)), np.int64)} if self.domain._counted else {}
+        shown = self._show(found)
+        count = {"count": np.array(list(map(len, shown)), np.int64)} if self.domain._counted else {}
         return {"label": Values(shown, text=self.domain._text), **count}
 
     @property
@@ -424,20 +401,17 @@ class ObjectEncoding(PairwiseEncoding, Things):
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         domain, classes, width = self.domain, self.common.classes, self.common.width or self.domain._width
         gone = found.get("abstained", np.zeros(len(found["label"]), np.bool_))
-        rows = [
-            (place, thing, numbers)
-            for place, (label, more) in enumerate(zip(found["label"], self._list_numbers(found), strict=True))
-            if not gone[place]
-            for thing, numbers in zip(label, more or [(np.nan,) * len(NUMBERS)] * len(label), strict=True)
-        ]
+        shown = [[] if left_out else label for label, left_out in zip(self._show(found), gone, strict=True)]
+        things = list(chain.from_iterable(shown))
         kind = np.int64 if domain._number is int else np.float64
-        columns: dict[str, Values | Array] = {"task": tasks.take(np.array([row[0] for row in rows], np.int64))}
-        for place, name in enumerate(domain._columns(width)):
-            columns[name] = np.array([row[1][place] for row in rows], kind)
+        task = np.repeat(np.arange(len(shown)), list(map(len, shown)))
+        columns: dict[str, Values | Array] = {"task": tasks.take(task)}
+        for name in domain._columns(width):
+            columns[name] = np.array([thing[name] for thing in things], kind)
         if classes and classes != (None,):
-            columns[domain._class_key] = Values([row[1][-1] for row in rows])
-        for place, name in enumerate(NUMBERS):
-            numbers = np.array([row[2][place] for row in rows], np.float64)
+            columns[domain._class_key] = Values([thing[domain._class_key] for thing in things])
+        for name in NUMBERS:
+            numbers = np.array([thing.get(name, np.nan) for thing in things], np.float64)
             counts = name == "n_workers" and not np.isnan(numbers).any()
             columns[name] = numbers.astype(np.int64) if counts else numbers
         return columns
@@ -448,13 +422,6 @@ class ObjectEncoding(PairwiseEncoding, Things):
         sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
-
-    def _list_numbers(self, found: Mapping[str, Array]) -> list[Any]:
-        """Return the `NUMBERS` of each estimate's objects, or None for gold labels and unknown numbers."""
-        if OBJECTS not in found:
-            return [None] * len(found["label"])
-        known = found.get("known", np.zeros(len(found["label"]), np.bool_))
-        return [None if given else more for more, given in zip(found[OBJECTS], known, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)

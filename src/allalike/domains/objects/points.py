@@ -13,34 +13,27 @@ Points work for cells, animals in aerial images, landmarks and moments. They fai
 than the radius, because their points are merged, and if the radius is smaller than the typical error of a click.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats, Ties
+from allalike._core.columns.column import Column
 from allalike._core.options import choice, number, option, share
 from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
+from allalike.distances.matching import Edges, Members
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
 from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.pairwise import Places
 from allalike.domains.spelling import json_list, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Floats, Ties
-    from allalike._core.columns.column import Column
-    from allalike.distances.matching import Edges, Members
-    from allalike.domains.pairwise import Places
-
 
 AXES = ("x", "y", "z")
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
@@ -205,10 +198,6 @@ class Points(Objects):
         radius = self.radius or 1.0
         apart = np.linalg.norm(np.clip(left - right, -radius, radius) / radius, axis=1)
         return np.asarray(np.maximum(1 - apart, 0.0))
-
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        half = (self.radius or 0.0) / 2
-        return geometry[:, 0] - half, geometry[:, 0] + half
 
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         if self.names is None:

@@ -13,34 +13,26 @@ Spans work for named entities, in characters or tokens. They fail if workers dis
 clause or only its noun: under ``exact``, a span with other boundaries counts as missing. ``overlap`` is less strict.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike.distances import matching
-from allalike.distances.positions import measure_positions
+from allalike._core.blocks.block import Floats
+from allalike._core.columns.column import Column
+from allalike.distances import lengths, matching
+from allalike.distances.matching import Edges, Members
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
 from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.pairwise import Places
 from allalike.domains.spelling import json_list, read_name
 from allalike.rules.base import Rule
 from allalike.rules.fusion import fusion
 from allalike.rules.mean import take_most_frequent
 from allalike.rules.positions import vote_on_positions
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Floats
-    from allalike._core.columns.column import Column
-    from allalike.distances.matching import Edges, Members
-    from allalike.domains.pairwise import Places
-
 
 CLASS_KEYS = ("class", "tag", "label", "type", "labels")
 _LARGEST_POSITION = 1 << 53  # larger whole numbers are not exact
@@ -161,14 +153,6 @@ class Spans(Objects):
     def _cut(self) -> float:
         return 0.0
 
-    @property
-    def _fused(self) -> bool:
-        return self.rule in ("fusion", "positions")
-
-    @property
-    def _formula(self) -> Callable[[Floats, Places, Places], Floats]:
-        return matching.DISTANCES["f1"]
-
     def _read_answer(self, value: Any) -> list[Any]:
         given = self._listed(value)
         return list(read_tags(given)) if are_tags(given) else given
@@ -191,8 +175,8 @@ class Spans(Objects):
         either = (left[:, 1] - left[:, 0]) + (right[:, 1] - right[:, 0]) - both
         return np.asarray(both / either)
 
-    def _reach(self, geometry: Floats) -> tuple[Floats, Floats]:
-        return geometry[:, 0], geometry[:, 1]
+    def _find_near(self, members: Members) -> tuple[Places, Places]:
+        return matching.sweep(members.geometry[:, 0], members.geometry[:, 1], members.task)
 
     def _match_edges(self, members: Members, edges: Edges) -> npt.NDArray[np.bool_]:
         if self.distance != "exact":
@@ -207,5 +191,5 @@ class Spans(Objects):
 
     def _measure(self, members: Members, edges: Edges, pair: Places, left: Places, right: Places) -> Floats:
         if self.distance == "characters":
-            return measure_positions(members, left, right)
+            return lengths.measure(lengths.join(members), left, right)
         return super()._measure(members, edges, pair, left, right)

@@ -6,13 +6,13 @@ they have no such object. A method for classes weights workers by these votes an
 results form the estimated label. A task without objects counts as one unanimous vote.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values, arrow_of
 from allalike.distances.jaccard import ranges
@@ -20,11 +20,6 @@ from allalike.domains.categorical import Categorical, ClassEncoding
 from allalike.domains.pairwise import objects
 from allalike.rules.fusion import put_together
 from allalike.rules.grouping import GroupedObjects
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ weight that does not order the two. The margin P(a, b) - P(b, a) therefore depen
 and is 0 if there are none.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +19,12 @@ import numpy.typing as npt
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, sum_by
 from allalike._core.columns.hashes import mix
 from allalike._core.system.memory import check_memory
-from allalike._core.system.progress import report
 from allalike.domains.rankings.codes import TIED, Codes, pack
 from allalike.domains.rankings.parts import Comparisons, Orders, Parts
 from allalike.errors import TooLargeError, UnsupportedError
 from allalike.rules.base import Decision, unknown
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
 _MOST_TABLES = 8  # tables of equal size at a time
-_WORTH_REPORTING = 100  # items; with fewer, the search finishes quickly
 
 
 class Ranked(NamedTuple):
@@ -183,9 +176,6 @@ def hash_orders(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return result
 
 
-# Limits on tables in memory, and on the number of items of a rule.
-
-
 def check_time(n_items: int, *, most: int, rule: str) -> None:
     """Raise an error if a search over orders of these items would take many minutes.
 
@@ -199,9 +189,3 @@ def check_time(n_items: int, *, most: int, rule: str) -> None:
             f"A task has {n_items:,} items, but the rule {rule!r} supports at most {most:,}, because its run time grows"
             " steeply. Use schulze, copeland, borda or bradley terry, which take seconds."
         )
-
-
-def report_search(rule: str, n_items: int, done: int, total: int) -> None:
-    """Report the progress of a rule that orders many items."""
-    if n_items > _WORTH_REPORTING:
-        report(f"{rule}, {'pairs' if total else 'moves'} of {n_items:,} items", done, total)

@@ -5,19 +5,15 @@ numbers. Marks precede items: ``TIED`` an item tied with its predecessor, ``REST
 position, and ``NEXT`` a further ranking by the same worker.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from allalike._core.blocks.block import Array
+from allalike._core.blocks.block import Array
 
 Codes = npt.NDArray[np.object_]
 

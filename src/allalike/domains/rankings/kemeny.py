@@ -12,31 +12,24 @@ otherwise item by item from the bottom. For more than 16 items, a local search s
 makes the best move of a single item. The summary then reports ``exact: false``, because the result may be suboptimal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations
 from math import factorial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE
+from allalike._core.blocks.block import TOLERANCE, Array, Floats
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
 from allalike.domains.rankings.ballots import (
     Ballots,
     Ranked,
     check_time,
     hash_orders,
-    report_search,
     voting_rule,
 )
 from allalike.domains.rankings.parts import cut_tasks
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
 
 MOST_EXACT = 16  # items
 _MOST_LISTED = 6  # items; up to this number, listing all orders is faster than dynamic programming
@@ -80,7 +73,7 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
         check_time(votes.n_items, most=MAX_ORDERED_ITEMS, rule=rule)
         start = votes.by_score(votes.before.sum(axis=2)).order
         for task in range(votes.n_tasks):
-            order[task], drawn[task] = _improve(against[task], start[task], rule)
+            order[task], drawn[task] = _improve(against[task], start[task])
         return Ranked(order, drawn)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
@@ -121,7 +114,7 @@ def _by_sets(against: Floats, priority: npt.NDArray[np.uint64]) -> Ranked:
     return Ranked(order, drawn)
 
 
-def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[npt.NDArray[np.intp], bool]:
+def _improve(against: Floats, order: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], bool]:
     """Make the best move of one item until no move helps; return the order, and whether an equally good move exists.
 
     The cost decreases by later[i, k] if the item at position i moves from before to after the item at position k.
@@ -129,7 +122,7 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
     i]: gain[i, j + 1] for a move down to j, and gain[i, j] for a move up to j.
     """
     n_items = len(order)
-    place, moves = np.arange(n_items), 0
+    place = np.arange(n_items)
     later = (against.T - against)[np.ix_(order, order)]
     while True:
         gain = np.pad(np.cumsum(later, axis=1), ((0, 0), (1, 0)))
@@ -142,8 +135,6 @@ def _improve(against: Floats, order: npt.NDArray[np.intp], rule: str) -> tuple[n
         target = stop if stop < start else stop - 1
         moved = np.insert(np.delete(place, start), target, start)
         order, later = order[moved], later[np.ix_(moved, moved)]
-        moves += 1
-        report_search(rule, n_items, moves, 0)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ number of pairs that an answer to the task compares. Only pairs that occur are s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +33,6 @@ from allalike._core.blocks.pairs import pair_chunks
 from allalike.distances.absolute import add_in_order
 from allalike.distances.jaccard import ranges
 from allalike.domains.rankings.codes import Codes, Rankings, unpack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _PAIRS_PER_CHUNK = 1 << 21  # pairs of items listed at a time
 _TABLE_NUMBERS = 1 << 21  # numbers in a table of several tasks

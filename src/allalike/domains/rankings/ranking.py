@@ -13,14 +13,17 @@ comparisons per item, many orders fit equally well.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import AnswerHashes, MatrixSum
+from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
@@ -53,15 +56,8 @@ from allalike.domains.rankings.text import describe_difference, list_items, read
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
 from allalike.noise import General, Noise, OneCoin
-from allalike.rules import Rule
+from allalike.rules import Decision, Rule
 from allalike.rules.vote import best_worker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike._core.columns.column import Column
-    from allalike.rules import Decision
 
 _DIGITS = 12
 
@@ -156,12 +152,56 @@ class Ranking(Domain):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankingKernels(Kernels):
+    """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        return _measure(left, right, self.domain.distance)
+
+    def guess_distances(self, left: Array, right: Array) -> Floats:
+        return np.asarray(DISTANCES[self.domain.distance].of_guesses(unpack(left).n_items.astype(np.float64)))
+
+    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
+        own, measure = weights.take(block.worker), DISTANCES[self.domain.distance]
+        distance, weight = np.empty(len(own)), np.empty(len(own))
+        for part in block[Parts].parts:
+            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], measure)
+        return distance, weight
+
+    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
+        asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
+        sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
+        for part in parts:
+            for left, right, *numbers in part.compare_pairs(block, asked, DISTANCES[self.domain.distance]):
+                for total, values in zip(sums.values(), numbers, strict=True):
+                    total.add_entries(left - asked.start, right, values)
+        fractions = any(isinstance(part, Comparisons) for part in parts)
+        return {name: _round(total.result()) if fractions else total.result() for name, total in sums.items()}
+
+    def distance_to(self, block: Block, truth: Array) -> Floats:
+        return _measure_to(block, truth, self.domain.distance)
+
+    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+        decision = super().decide(block, weights, faults, ties)
+        weight, total = block.answer_weights(weights)
+        distance = _measure_to(block, decision.label, "kendall")
+        met = ~np.isnan(distance)
+        if not met.all():
+            weight, distance = weight * met, np.nan_to_num(distance)
+            total = block.per_task(weight)
+        sums, unknown = block.per_task(weight * distance), np.full(len(total), np.nan)
+        share = 1 - np.divide(sums, total, out=unknown, where=total > 0)
+        return replace(decision, confidence=np.clip(share, 0.0, 1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RankingEncoding(Encoding, Things):
     """The sorted items; codes are described in `allalike.domains.rankings.codes`.
 
     The last ``n_unanswered`` items occur only in gold labels. ``longest`` is the maximum number of items in a ranking.
     """
 
+    kernels_type: ClassVar[type[Kernels]] = RankingKernels
     domain: Ranking
     items: list[Any]
     item_hash: npt.NDArray[np.uint64]
@@ -173,10 +213,6 @@ class RankingEncoding(Encoding, Things):
         """Number the items in sorted order."""
         ordered = sort_items(set(items))
         return cls(domain=domain, items=ordered, item_hash=hash_objects(ordered), longest=longest)
-
-    @property
-    def kernels(self) -> RankingKernels:
-        return RankingKernels(domain=self.domain)
 
     @property
     def vocabulary(self) -> list[Any]:
@@ -317,49 +353,6 @@ def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDAr
     rankings = mix(np.add.reduceat(mix(item_hash[found.item] ^ place), begins))
     label = found.label[begins]
     return mix(np.add.reduceat(rankings, np.flatnonzero(np.append(True, np.diff(label) > 0))))
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankingKernels(Kernels):
-    """Sums of distances between rankings, linear in the number of answers or, with gaps, of comparisons."""
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        return _measure(left, right, self.domain.distance)
-
-    def guess_distances(self, left: Array, right: Array) -> Floats:
-        return np.asarray(DISTANCES[self.domain.distance].of_guesses(unpack(left).n_items.astype(np.float64)))
-
-    def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
-        own, measure = weights.take(block.worker), DISTANCES[self.domain.distance]
-        distance, weight = np.empty(len(own)), np.empty(len(own))
-        for part in block[Parts].parts:
-            distance[part.rows], weight[part.rows] = part.peer_distances(own[part.rows], measure)
-        return distance, weight
-
-    def pair_sums(self, block: Block, rows: slice | None = None) -> dict[str, Any]:
-        asked, parts = rows or slice(0, block.n_workers), block[Parts].parts
-        sums = {name: MatrixSum((asked.stop - asked.start, block.n_workers)) for name in ("distance", "common")}
-        for part in parts:
-            for left, right, *numbers in part.compare_pairs(block, asked, DISTANCES[self.domain.distance]):
-                for total, values in zip(sums.values(), numbers, strict=True):
-                    total.add_entries(left - asked.start, right, values)
-        fractions = any(isinstance(part, Comparisons) for part in parts)
-        return {name: _round(total.result()) if fractions else total.result() for name, total in sums.items()}
-
-    def distance_to(self, block: Block, truth: Array) -> Floats:
-        return _measure_to(block, truth, self.domain.distance)
-
-    def decide(self, block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        decision = super().decide(block, weights, faults, ties)
-        weight, total = block.answer_weights(weights)
-        distance = _measure_to(block, decision.label, "kendall")
-        met = ~np.isnan(distance)
-        if not met.all():
-            weight, distance = weight * met, np.nan_to_num(distance)
-            total = block.per_task(weight)
-        sums, unknown = block.per_task(weight * distance), np.full(len(total), np.nan)
-        share = 1 - np.divide(sums, total, out=unknown, where=total > 0)
-        return replace(decision, confidence=np.clip(share, 0.0, 1.0))
 
 
 def _measure(left: Codes, right: Codes, distance: str) -> Floats:

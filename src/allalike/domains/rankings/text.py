@@ -5,8 +5,6 @@
 A ranking is parsed into a tuple of items, best first. Tied items form a nested tuple, and unranked items are missing.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -5,26 +5,19 @@ its textbook version with w_i voters for each answer. Items with equal scores, u
 STV eliminates items and ranked pairs locks majorities; both break ties when they occur, by random priorities.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, group_labels
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, group_labels
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike._core.limits import MAX_ORDERED_ITEMS
-from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, decide, report_search, voting_rule
+from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, decide, voting_rule
 from allalike.domains.rankings.codes import unpack
+from allalike.rules.base import Decision
 from allalike.rules.vote import plurality as most_given
 
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.rules.base import Decision
-
-_PAIRS_AT_ONCE = 1 << 10  # pairs between progress reports
 _NEVER = np.iinfo(np.int32).max
 
 
@@ -247,11 +240,7 @@ def ranked_pairs(votes: Ballots) -> Ranked:
     above = np.where(np.eye(votes.n_items, dtype=np.bool_), -1, _NEVER)  # majority size that ranks one above the other
     above = np.tile(above.astype(np.int32), (votes.n_tasks, 1, 1))
     drawn = np.zeros(votes.n_tasks, np.bool_)
-    majorities = _sort_majorities(votes)
-    n_pairs = len(majorities[0])
-    for k, (winner, loser, even, level) in enumerate(zip(*majorities, strict=True)):
-        if k % _PAIRS_AT_ONCE == 0:
-            report_search("ranked pairs", votes.n_items, k, n_pairs)
+    for winner, loser, even, level in zip(*_sort_majorities(votes), strict=True):
         against, implied = above[everyone, loser, winner], above[everyone, winner, loser] < _NEVER
         drawn |= against == level  # locked by a majority of equal size
         for task in np.flatnonzero((against == _NEVER) & ~implied).tolist():

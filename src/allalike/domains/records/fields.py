@@ -7,16 +7,15 @@ Fields are written as names with label types:
 The label types of fields without one are detected.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Array
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.late import pa
 from allalike._core.limits import MAX_FIELDS
@@ -26,9 +25,6 @@ from allalike._core.system.json_text import parse_json
 from allalike.domains.contract import Domain, spell_domain
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import InputError, LabelError, OptionError
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array
 
 NamedKinds = tuple[tuple[str, Domain | None], ...]
 _FORM = 'Write it as "name:text, year:real", or as {"name": "text", "year": "real"}.'

@@ -12,11 +12,10 @@ Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `Re
 mean of |x - y| over all pairs of answers to the same task.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +23,8 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, known_sums, sum_by
 from allalike._core.blocks.pairs import MatrixSum, PairDistances
 from allalike._core.columns.hashes import hash_objects, mix
-from allalike.domains.contract import Kernels
+from allalike.domains.contract import Encoding, Kernels
 from allalike.rules.base import Decision, unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from allalike.domains.contract import Encoding
-
 
 _FILLED = "filled"
 SURE = "sure"  # key of the confidence of each field
@@ -242,9 +235,10 @@ class RecordKernels(Kernels):
         found = self.decide(block, weights, np.zeros(block.n_workers), Ties())
         sums: dict[str, Floats] = {}
         for number, kernels, field, part in self._each(block):
-            truth = codes_of(found.label, number)[field.tasks]
-            answer = codes_of(block.label, number)[field.rows]
-            apart = self._bounded(kernels.distance_between(answer, part.to_answers(truth)), number, kernels)
+            known = part.to_answers(filled_in(found.label)[field.tasks, number])  # a chosen record may lack the field
+            truth = part.to_answers(codes_of(found.label, number)[field.tasks])[known]
+            answer, apart = codes_of(block.label, number)[field.rows][known], unknown(len(known))
+            apart[known] = self._bounded(kernels.distance_between(answer, truth), number, kernels)
             sums |= {f"{name} {number}": each for name, each in known_sums(part, apart).items()}
         return sums
 

@@ -18,12 +18,14 @@ either right or wrong, such as times, years and ids, should be ``categorical``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from allalike._core.blocks.block import Add, Array, Block, Floats
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
@@ -59,11 +61,6 @@ from allalike.errors import InputError, LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule, unknown
 from allalike.rules.vote import CHOICES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from allalike._core.blocks.block import Add, Array, Block, Floats
 
 _EACH = "each field"
 _TAKEN = (  # columns of every truth table

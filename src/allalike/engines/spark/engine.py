@@ -5,7 +5,7 @@ if an executor is lost. A round broadcasts the parameters of the workers, and ea
 many partitions, each range of workers is then added up on an executor, so that the driver receives every sum once. Sums
 are added in a fixed order, so that two runs return the same numbers.
 
-It is suited to data that are stored on a cluster. On a single machine, the other engines are many times faster. It
+It works best for data stored on a cluster; on a single machine, the other engines are many times faster. It
 fails if the executors lack allalike or the driver has too little memory for the sums of all workers.
 """
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Block, Floats, Kernel
     from allalike.answers.answers import Batch
-    from allalike.engines.routing import Facts, Plan
+    from allalike.engines.routing import InputFacts, RoutingPlan
     from allalike.engines.sums import Piece
 
     Record = tuple[int, Any]
@@ -84,7 +84,7 @@ def pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
 SCHEMA = "partition int, data binary"
 
 
-def route_frame(batches: Iterable[Any], plan: Plan, split: Callable[[Any], Batch]) -> Iterator[Any]:
+def route_frame(batches: Iterable[Any], plan: RoutingPlan, split: Callable[[Any], Batch]) -> Iterator[Any]:
     """Convert the rows of a data frame's partition to records: a partition number, and a chunk or the digest."""
     from pyspark import TaskContext
 
@@ -97,7 +97,7 @@ def route_frame(batches: Iterable[Any], plan: Plan, split: Callable[[Any], Batch
     deque(unread, maxlen=0)  # Spark ends a worker that leaves records unread
 
 
-def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[int, bytes]]:
+def _route(number: int, batches: Iterable[Batch], plan: RoutingPlan) -> Iterator[tuple[int, bytes]]:
     """Yield the chunks of an input, and finally its digest or an error."""
     router = Router(number, plan)
     try:
@@ -114,7 +114,7 @@ def _route(number: int, batches: Iterable[Batch], plan: Plan) -> Iterator[tuple[
     yield plan.n_partitions, pack(result)
 
 
-def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
+def join_facts(records: Records, plan: RoutingPlan) -> Iterator[Any]:
     """Return facts about all rows, or an error; this partition has the digests of all inputs."""
     digests = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
     try:
@@ -129,7 +129,7 @@ def _select_chunks(records: Records, n_partitions: int) -> Iterator[bytes]:
     return (data for number, data in records if number < n_partitions)
 
 
-def _read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None) -> dict[str, Any] | None:
+def _read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
     """Return the columns of chunks in the order of global row numbers, up to a limit if there is one."""
     tables = []
     for chunk in chunks:
@@ -148,7 +148,7 @@ def _read_chunks(chunks: Iterable[bytes], facts: Facts, limit: int | None = None
     return columns
 
 
-def _make_columns(columns: dict[str, Any], facts: Facts) -> tuple[Column, Column, Column]:
+def _make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
     """Return the columns of a shard: worker with global numbers, task and label."""
     codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
     among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))

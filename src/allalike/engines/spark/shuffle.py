@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.processes import unpack
-from allalike.engines.routing import Facts, Plan, RoutedRows
+from allalike.engines.routing import InputFacts, RoutedRows, RoutingPlan
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import clear_errors, without_warnings
 from allalike.errors import AllalikeError
@@ -52,7 +52,7 @@ class SparkSource:
     def read(self, partitions: int | None) -> ShuffledRows:
         """Read all rows, and send each to the partition of its task."""
         with clear_errors(self.frame.sparkSession.sparkContext), without_warnings():
-            plan = Plan(n_partitions=partitions or _choose_partitions(self.frame), cleaning=self.scan.cleaning)
+            plan = RoutingPlan(n_partitions=partitions or _choose_partitions(self.frame), cleaning=self.scan.cleaning)
             rows = self.frame.mapInArrow(
                 partial(on_executors.route_frame, plan=plan, split=self.split), on_executors.SCHEMA
             ).rdd
@@ -80,7 +80,7 @@ class ShuffledRows(RoutedRows):
     source: SparkSource
     chunks: RDD[on_executors.Record]
     n_partitions: int
-    facts: Facts
+    facts: InputFacts
 
     @property
     def notes(self) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** for sparse data: only three workers, fewer than two answers per task, or most answers by workers
-   who give one label only. This is the model of `allalike.methods.mace`, fitted by variational Bayes from equal
-   probabilities. It has only one skill and one distribution of guesses per worker, so it needs few answers and cannot
-   swap classes.
+1. **Knows or guesses** (`knowledge`) for sparse data: only three workers, fewer than two answers per task, or most
+   answers by workers who give one label only. It has only one skill and one distribution of guesses per worker, so it
+   needs few answers and cannot swap classes.
 2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).
 3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
    (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and the majority vote otherwise.
 
-With more than 200,000 answers, the model is chosen on a sample of the tasks. A few more rounds then run on all tasks.
+With more than 300,000 answers, the model is chosen on a sample of the tasks, with about fifty answers per worker. Three
+more rounds then run on all tasks.
 
 Let p be the probability of a label under the model, and s its share of the votes. The **confidence** of the label is
 
@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
 from allalike._core.system.progress import report
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.confusion_matrices import (
@@ -47,18 +46,19 @@ from allalike.methods.auto.confusion_matrices import (
 )
 from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
 from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
+from allalike.methods.auto.knowledge import find_class_probabilities, fit_knowledge, take_sample
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.split_half import CLEARLY, test_halves
-from allalike.methods.auto.uncertainty import estimate_class_errors, take_sample
+from allalike.methods.auto.uncertainty import estimate_class_errors
 from allalike.methods.fit import Fit
-from allalike.methods.mace import MACE, Strategies
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.ballots import softmax, take_most_probable, vote_shares
+from allalike.methods.steps.ballots import take_most_probable, vote_shares
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats, Ties
     from allalike.engines import Run
     from allalike.engines.memory import MemoryRun
+    from allalike.methods.auto.confusion_matrices import Solution
     from allalike.methods.auto.gold_calibration import Learned
     from allalike.methods.auto.screening import Screening
     from allalike.methods.fit import Decide
@@ -71,10 +71,9 @@ _MAX_ONE_LABEL = 0.5  # share of answers by workers who give one label only
 _ONE_LABEL_CHANCE = 1e-3  # probability that a worker with the crowd's frequencies gives one label only
 _SIGNIFICANT = 0.01
 _TIE = 1e-6  # of a vote: breaks ties only
-_WORTH_SAMPLING = 1.5  # answers, as a multiple of the sample size
-_FINAL_ROUNDS = 3
-_KNOWS_ROUNDS, _KNOWS_TOLERANCE = 50, 1e-5
-_HALVED_ANSWERS = 30_000  # in the split-half test
+_WORKER_ANSWERS = 50  # per worker, to choose a model
+_GUESS_PRIOR = 10.0  # prior answers of a worker's guesses, times k
+_HALVED_ANSWERS, _MANY_ANSWERS = 30_000, 20_000  # in the split-half test; many need fewer splits
 _TABLES = 20  # tables of answer probabilities in memory at a time
 WHY = {
     "camps": "workers are two camps, each of which agrees with itself only",
@@ -182,12 +181,12 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         why = "there are fewer than four workers"
     elif answers[constant].sum() > _MAX_ONE_LABEL * total:
         why = "most answers come from workers who give one label only"
-    sampled = total > _WORTH_SAMPLING * sample_answers
-    sample = sample_tasks(run, sample_answers if sampled else int(total))
     if why:
-        return _know_or_guess(crowd, sample, {"why": why}, sampled=sampled)
+        return _know_or_guess(crowd, take_sample(run, most=sample_answers), {"why": why})
+    sample = take_sample(run, _WORKER_ANSWERS, sample_answers)
+    sampled = sample.n_tasks < run.n_tasks
     if 8 * _TABLES * len(answers) * crowd.k**2 * LEVELS > run.free_memory:
-        return _know_or_guess(crowd, sample, {"lack": "memory"}, sampled=sampled)
+        return _know_or_guess(crowd, sample, {"lack": "memory"})
     some = prepare(sample)
     agreement, starts = find_starts(some)
     notes: dict[str, Any] = {"f_ratio": agreement.ratio, "prior_answers": agreement.strength}
@@ -197,10 +196,11 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
-    notes["split_half"] = test_halves(halved, partial(_solve_half, start=solutions[0].start))
+    splits = 2 if sampled else 4 if halved.answer_counts.sum() >= _MANY_ANSWERS else 8
+    notes["split_half"] = test_halves(halved, partial(_solve_half, like=solutions[0]), splits)
     if notes["split_half"] < -CLEARLY:
-        if test_halves(halved, _know_half) > 0:
-            return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes}, sampled=sampled)
+        if test_halves(halved, _know_half, splits) > 0:
+            return _know_or_guess(crowd, sample, {"why": WHY["refuted"], **notes})
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
@@ -208,54 +208,22 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
 
 
-def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any], *, sampled: bool) -> ChosenModel:
-    knows = fit_knowledge(ClassCrowd.of(sample) if sampled else crowd)
-    if sampled:
-        knows = fit_knowledge(crowd, knows, _FINAL_ROUNDS)
-    guesses, k = knows[:, 1:], crowd.k
-    matrix = np.repeat(guesses[:, :, None], k, axis=2) + knows[:, 0, None, None] * np.eye(k)
-    confusion = matrix / matrix.sum(axis=1, keepdims=True)
-    return ChosenModel(KNOWS, (_odds(knows),), confusion, {"chosen": KNOWS, **notes})
+def _know_or_guess(crowd: ClassCrowd, sample: MemoryRun, notes: dict[str, Any]) -> ChosenModel:
+    known = fit_knowledge(crowd.run, sample, crowd.counts, prior=_GUESS_PRIOR * crowd.k)
+    return ChosenModel(KNOWS, (known.evidence,), known.confusion, {"chosen": KNOWS, **notes})
 
 
-def fit_knowledge(crowd: ClassCrowd, start: Floats | None = None, rounds: int = _KNOWS_ROUNDS) -> Floats:
-    """Return a row per worker: the probability of knowing, then the probability of guessing each label."""
-    model = Strategies(crowd.k, MACE(starts=1))
-    counts, answered = crowd.counts[:, None], crowd.answers > 0
-    state = model.start(np.empty(len(counts)), 0)[:, 0] if start is None else start
-    for _ in range(rounds):
-        right = crowd.run.sum(partial(_count_right, k=crowd.k), _odds(state))["right"]
-        before, state = state, model.m_step(state[:, None], right[:, None], counts)[:, 0]
-        if np.linalg.norm((state - before)[answered]) < _KNOWS_TOLERANCE * np.linalg.norm(before[answered]):
-            break
-    return state
-
-
-def _odds(knows: Floats) -> Floats:
-    return Strategies(knows.shape[1] - 1, MACE(starts=1)).odds(knows[:, None])[:, 0]
-
-
-def _know(block: Block, odds: Floats, *, k: int) -> Floats:
-    """Return the probability of each class per task under knows-or-guesses."""
-    score = odds.ravel().take(block.worker * k + block.label)
-    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
-
-
-def _count_right(block: Block, odds: Floats, *, k: int) -> dict[str, Floats]:
-    """Sum the probabilities that answers are right, per worker and label."""
-    right = _know(block, odds, k=k).ravel().take(block.task * k + block.label)
-    return {"right": sum_by(block.worker * k + block.label, right, block.n_workers * k).reshape(-1, k)}
-
-
-def _solve_half(run: MemoryRun, *, start: str) -> Floats:
+def _solve_half(run: MemoryRun, *, like: Solution) -> Floats:
+    """Return class probabilities of a half, from the start of the solution for the crowd."""
     crowd = prepare(run)
-    best = solve(crowd, *find_starts(crowd, start))[0]
+    best = solve(crowd, *find_starts(crowd, like.start), like.place)[0]
     return class_posterior(run.blocks[0], best.rows, best.shares, k=crowd.k)
 
 
 def _know_half(run: MemoryRun) -> Floats:
-    odds = _odds(fit_knowledge(ClassCrowd.of(run)))
-    return _know(run.blocks[0], odds, k=odds.shape[1])
+    crowd = ClassCrowd.of(run)
+    evidence = fit_knowledge(run, run, crowd.counts, prior=_GUESS_PRIOR * crowd.k).evidence
+    return find_class_probabilities(run.blocks[0], evidence, k=crowd.k)
 
 
 # Labels ---------------------------------------------------------------------------------------------------------------
@@ -269,7 +237,7 @@ def estimate(
     if model == VOTE:
         belief = share
     elif model == KNOWS:
-        belief = _know(block, params[0], k=k)
+        belief = find_class_probabilities(block, params[0], k=k)
     else:
         belief = class_posterior(block, *params, k=k)
     if model == MATRICES:

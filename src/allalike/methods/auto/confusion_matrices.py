@@ -39,9 +39,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -85,7 +85,10 @@ _LEVEL_PRIOR = 50.0  # prior answers for the accuracy of a class and level
 _MATRIX_PRIOR = 50.0  # prior answers of a worker per class and level
 _SHARE_PRIOR = 20.0  # prior tasks for the shares of classes and levels
 _NOTHING = 1e-12  # answers
+_STRENGTH_WORKERS = 500  # more workers hardly change the strength
 _STRENGTHS = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256, 1024.0])
+_USUAL_STRENGTH = len(_STRENGTHS) // 2
+_NONE: Floats = np.empty(0)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})  # sums before the first block
 _MIN_DIFFERENT = 0.2  # share of tasks that an alternative solution decides differently
 _MIN_LIKE_VOTES = 0.5  # share of tasks that it decides like the majority vote
@@ -110,12 +113,12 @@ class ClassCrowd:
         """Number of classes."""
         return int(self.counts.shape[1])
 
-    @property
+    @cached_property
     def answers(self) -> Floats:
         """Number of answers of each worker."""
         return row_sums(self.counts)
 
-    @property
+    @cached_property
     def frequencies(self) -> Floats:
         """Label frequencies of each worker, shrunk towards the crowd's."""
         crowd = self.counts.sum(axis=0) / max(self.counts.sum(), 1.0)
@@ -205,13 +208,13 @@ def agreement_sums(block: Block, weight: Floats, frequencies: Floats, *, k: int,
     others = count_votes(block, weight, k=k).T.take(block.task, axis=1)  # a row per label: columns are slow to compare
     others[answer] -= weight.take(block.worker)
     total, top = others.sum(axis=0), others.max(axis=0)
-    winner = (others >= top - _EPS).astype(np.float64)
-    winner /= winner.sum(axis=0)
-    chance = (winner * frequencies.T.take(block.worker, axis=1)).sum(axis=0)
+    winner = others >= top - _EPS
+    winners = winner.sum(axis=0)
+    chance = np.where(winner, frequencies.T.take(block.worker, axis=1), 0.0).sum(axis=0) / winners
     compared = block.to_answers(block.sizes > 1)
     safe = np.where(total > _EPS, total, 1.0)
     clear = np.where(compared & (total > _EPS), np.maximum(0.0, (top / safe - 1 / k) / (1 - 1 / k)) ** 2, 0.0)
-    parts = {"gained": clear * (winner[answer] - chance), "possible": clear * (1 - chance), "clear": clear}
+    parts = {"gained": clear * (winner[answer] / winners - chance), "possible": clear * (1 - chance), "clear": clear}
     if moments:
         share = np.where(compared & (total > _EPS), others[answer] / safe, 0.0)
         pair = block.sizes == 2
@@ -268,16 +271,19 @@ def _exceed_f(between: int, within: float, ratio: float) -> float:
 # Solutions ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Solution:
-    """Log probabilities of answers, log shares of states, confusion matrices, expected hits, and log likelihood."""
+class Solution(NamedTuple):
+    """Log probabilities of answers, log shares of states, confusion matrices, expected hits, and log likelihood.
 
-    rows: Floats
-    shares: Floats
-    confusion: Floats
-    hits: Floats
-    likelihood: float
-    start: str = ""
+    ``place`` is the index of st in ``_STRENGTHS``.
+    """
+
+    start: str
+    rows: Floats = _NONE
+    shares: Floats = _NONE
+    confusion: Floats = _NONE
+    hits: Floats = _NONE
+    likelihood: float = -np.inf
+    place: int = _USUAL_STRENGTH
 
 
 @dataclass(frozen=True)
@@ -303,31 +309,41 @@ def _measure_disagreement(block: Block, *, k: int) -> dict[str, Array]:
     return {"disagreement": 1 - row_sums(vote_shares(block, np.ones(block.n_workers), k=k) ** 2)}
 
 
-def solve(crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats]) -> list[Solution]:
-    """Return the solutions from all starts, the best first."""
+def solve(
+    crowd: ClassCrowd, agreement: VoteAgreement, starts: Mapping[str, Floats], place: int = _USUAL_STRENGTH
+) -> list[Solution]:
+    """Return the solutions from all starts, the best first; ``place`` is where the search for st begins."""
     solutions = []
     for name, weight in starts.items():
-        sums = crowd.run.sum(partial(begin, k=crowd.k), weight)
-        solutions.append(replace(iterate(crowd, agreement.strength, sums, _ROUNDS), start=name))
+        solution, sums = Solution(name, place=place), crowd.run.sum(partial(begin, k=crowd.k), weight)
+        for number in range(_ROUNDS):
+            sums = sums if number == 0 else _count_states(crowd, solution)
+            solution = _maximise(crowd, agreement.strength, sums, solution)
+        if len(starts) > 1:
+            sums = _count_states(crowd, solution)
+            hits = np.einsum("wccg->w", sums["counts"].reshape(-1, crowd.k, crowd.k, LEVELS))
+            solution = solution._replace(hits=hits, likelihood=float(sums["likelihood"].sum()))
+        solutions.append(solution)
     return sorted(solutions, key=lambda each: _MARGIN * (each.start != CONSENSUS) - each.likelihood)
 
 
 def refine(crowd: ClassCrowd, strength: float, solution: Solution) -> Solution:
     """Continue EM on all answers, from the solution on a sample."""
-    sums = crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
-    return replace(iterate(crowd, strength, sums, _ROUNDS), start=solution.start)
+    for _ in range(_ROUNDS):
+        solution = _maximise(crowd, strength, _count_states(crowd, solution), solution)
+    return solution
 
 
-def iterate(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], rounds: int) -> Solution:
-    """Run rounds of EM from expected counts, and return the solution."""
-    n, k, place = len(crowd.counts), crowd.k, len(_STRENGTHS) // 2
-    for _ in range(rounds):
-        counts = sums["counts"].reshape(n, k, k, LEVELS)
-        rows, confusion, place = estimate_rows(counts, crowd.answers, strength, crowd.run.history, place)
-        shares = np.broadcast_to(_estimate_shares(sums["shares"].sum(axis=0).reshape(k, LEVELS)), (n, k * LEVELS))
-        sums = crowd.run.sum(partial(count_states, k=k), rows, shares)
-    hits = np.einsum("wccg->w", sums["counts"].reshape(n, k, k, LEVELS))
-    return Solution(rows, shares, confusion, hits, float(sums["likelihood"].sum()))
+def _count_states(crowd: ClassCrowd, solution: Solution) -> dict[str, Floats]:
+    return crowd.run.sum(partial(count_states, k=crowd.k), solution.rows, solution.shares)
+
+
+def _maximise(crowd: ClassCrowd, strength: float, sums: dict[str, Floats], before: Solution) -> Solution:
+    n, k = crowd.counts.shape
+    counts = sums["counts"].reshape(n, k, k, LEVELS)
+    rows, confusion, place = estimate_rows(counts, crowd.answers, strength, crowd.run.history, before.place)
+    shares = np.broadcast_to(_estimate_shares(sums["shares"].sum(axis=0).reshape(k, LEVELS)), (n, k * LEVELS))
+    return before._replace(rows=rows, shares=shares, confusion=confusion, place=place)
 
 
 # M step ---------------------------------------------------------------------------------------------------------------
@@ -351,7 +367,7 @@ def estimate_rows(
     place = _find_strength(given, expected, place)
     own = given + _STRENGTHS[place] * expected
     own /= own.sum(axis=1, keepdims=True)
-    shift = np.broadcast_to(_estimate_shifts(counts.sum(axis=0), mean), (n, k, LEVELS))
+    shift = _estimate_shifts(counts.sum(axis=0), mean)
     return _complete_rows(counts, own, shift).reshape(n, k, -1), own, place
 
 
@@ -371,31 +387,25 @@ def _expect_matrices(crowd: Floats, accuracy: Floats, mean: float) -> Floats:
 
 def _find_strength(given: Floats, expected: Floats, place: int) -> int:
     """Return the index of the most likely strength, found by hill climbing because the likelihood has one peak."""
-    known: dict[int, float] = {}
-
-    def likelihood(at: int) -> float:
-        if at not in known:
-            known[at] = float(_weigh_strength(given, expected, _STRENGTHS[at]).sum())
-        return known[at]
-
+    step = max(1, len(given) // _STRENGTH_WORKERS)
+    given, expected = given[::step], expected[::step]
     while True:
-        best = max((at for at in (place, place - 1, place + 1) if 0 <= at < len(_STRENGTHS)), key=likelihood)
+        places = np.array([place, *range(max(place - 1, 0), min(place + 2, len(_STRENGTHS)))])
+        best = int(places[np.argmax(_weigh_strengths(given, expected, _STRENGTHS[places]))])
         if best == place:
             return place
         place = best
 
 
-def _weigh_strength(said: Floats, expected: Floats, strength: float) -> Floats:
-    """Return the Dirichlet-multinomial log likelihood of each worker's answers, with this prior strength."""
-    asked = said.sum(axis=1)
-    inside, outside = said > _NOTHING, asked > _NOTHING
-    prior = strength * np.broadcast_to(expected, said.shape)[inside]
-    *ends, whole = np.cumsum([len(prior), len(prior), int(outside.sum())])
-    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strength + asked[outside], [strength]]))
-    more, before, total = np.split(terms[:whole], ends)
-    gained, lost = np.zeros(said.shape), np.zeros(asked.shape)
-    gained[inside], lost[outside] = more - before, terms[whole] - total
-    likelihood: Floats = gained.sum(axis=(1, 2)) + lost.sum(axis=1)
+def _weigh_strengths(said: Floats, expected: Floats, strengths: Floats) -> Floats:
+    """Return the Dirichlet-multinomial log likelihood of all answers for each prior strength."""
+    asked, strengths = said.sum(axis=1), strengths[:, None]
+    inside = said > _NOTHING
+    prior, asked = strengths * expected[inside], asked[asked > _NOTHING]
+    terms = _log_gamma(np.concatenate([prior + said[inside], prior, strengths + asked, strengths], axis=1))
+    n = prior.shape[1]
+    likelihood: Floats = (terms[:, :n] - terms[:, n : 2 * n]).sum(axis=1)
+    likelihood -= (terms[:, 2 * n : -1] - terms[:, -1:]).sum(axis=1)
     return likelihood
 
 
@@ -447,7 +457,7 @@ def _estimate_shares(asked: Floats) -> Floats:
 
 
 def _logit(share: Any) -> Any:
-    share = np.clip(share, _LOW, 1 - _LOW)
+    share = np.minimum(np.maximum(share, _LOW), 1 - _LOW)
     return np.log(share / (1 - share))
 
 

@@ -80,24 +80,40 @@ _TYPICAL_ANSWERS = 2.0  # prior answers at the crowd's error rate
 _LEAST_ERROR = 0.01  # minimum distance of an error rate from 0 and 1
 
 
-def find_copies(run: Run) -> CopyGroups | None:
-    """Detect copy groups among answers with classes or levels; None if the pairs do not fit in memory."""
+def find_copies(run: Run, sample: Run | None = None) -> CopyGroups | None:
+    """Detect copy groups among classes or levels, by default on all answers; None if pairs do not fit in memory."""
+    sample = run if sample is None else sample
     n, encoding = len(run.workers), run.encoding
     alone = np.arange(n)
     if n < _MIN_COUNTED or encoding.n_labels < 2:
         return CopyGroups.independent(n)
-    pairs = _compare_pairs(run)
+    pairs = _compare_pairs(sample)
     if pairs is None:
         return None
     exact = _join_exact(pairs, alone)
-    collapsed = run
+    collapsed = sample
     if (exact != alone).any():
-        collapsed = collapse(run, CopyGroups(exact))
+        collapsed = collapse(sample, CopyGroups(exact))
         pairs = _compare_pairs(collapsed)
         assert pairs is not None
     enough = collapsed.answer_counts.sum() >= _MIN_ANSWERS * collapsed.n_tasks
     number = _find_near(collapsed, pairs)[exact] if enough else exact
-    return CopyGroups(number, _describe(run, number, pairs), find_parts(run))
+    return CopyGroups(number, _describe(run, number, pairs), _find_parts(run, sample))
+
+
+def _find_parts(run: Run, sample: Run) -> Workers | None:
+    """Return the component of each worker: that in the sample, unless tasks outside the sample connect components."""
+    parts = find_parts(sample)
+    if sample is not run and parts is not None:
+        crossings = run.sum(_count_crossings, parts.astype(np.float64))["crossing"]
+        parts = find_parts(run) if crossings.any() else parts
+    return parts
+
+
+def _count_crossings(block: Block, part: Floats) -> dict[str, Floats]:
+    """Count the answers of each worker to tasks that workers of another part answered."""
+    own = part.take(block.worker)
+    return {"crossing": block.per_worker((own != block.to_answers(own[block.starts])).astype(np.float64))}
 
 
 def _describe(run: Run, number: Workers, pairs: _Pairs) -> tuple[CopyGroup, ...]:

@@ -48,10 +48,11 @@ from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.gold_regression import MIN_GOLD
+from allalike.methods.auto.knowledge import take_sample
 from allalike.methods.auto.numbers import LineFit, LinesEstimate, describe_choice, fit_chosen
 from allalike.methods.auto.screening import find_guess_distance, with_squares
 from allalike.methods.auto.split_half import CLEARLY, find_support
-from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares, take_sample
+from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares
 from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
 

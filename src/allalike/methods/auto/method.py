@@ -46,7 +46,7 @@ class Auto(ScreeningMethod):
     Parameters
     ----------
     sample_answers
-        Number of answers in the sample on which the model is chosen. The chosen model is fitted to all answers.
+        Largest number of answers in the sample on which the model is chosen. The chosen model is fitted to all answers.
     use_gold
         Whether to use gold labels.
     screening

@@ -44,7 +44,7 @@ def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
     k = table.shape[1] if k is None else k
     best = np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1].T.copy()
     gains = np.zeros(len(table))
-    for each in sorted(set(odds.tolist())):
+    for each in np.unique(odds).tolist():
         some = odds == each
         right = np.exp(each) / (np.exp(each) + k - 1)
         gains[some] = np.max([_gain(best[:, some], right, k, answers) / answers for answers in _STEPS], axis=0)

@@ -14,6 +14,9 @@ A worker is **uninformative** if they have at least ten answers to shared tasks,
 0.15 times the upper quartile over answers. For labels other than classes, the crowd as a whole must also be
 informative: if all tasks have the same label, workers who always give it are right. Informativeness is only reported:
 it excludes no worker and does not measure skill.
+
+With more than 300,000 answers with classes, screening uses a sample of the tasks, with 100 answers of nearly every
+worker. It contains all tasks if many workers gave fewer answers.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from allalike._core.system.progress import report
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
+from allalike.methods.auto.knowledge import WORTH_SAMPLING, take_sample
 from allalike.methods.fit import CopyGroups
 from allalike.methods.steps.ballots import count_labels, count_votes
 
@@ -44,6 +48,7 @@ _MIN_ANSWERS = 10
 _FRACTION, _QUANTILE = 0.15, 0.75
 _STANDARD_ERRORS = 2.0
 _CERTAIN = 3.0  # standard errors by which the crowd must be informative before a worker is called uninformative
+_WORKER_ANSWERS = 100  # of classes, in a sample
 _MAX_LABELS = 50  # classes; with more, distances are compared
 _TABLES = 10  # tables of workers and labels in memory at a time
 _SAMPLE_ANSWERS = 50_000
@@ -79,10 +84,13 @@ def screen(run: Run, *, plain: bool) -> Screening:
         return Screening(independent, None)
     report("signal")
     run = with_squares(run)
-    signal = measure_informativeness(run)
     if run.encoding.nominal or run.encoding.n_classes is not None:
-        groups = find_copies(run)
+        sampled = run.answer_counts.sum() > WORTH_SAMPLING
+        sample = take_sample(run, _WORKER_ANSWERS, np.inf).map(run.encoding.prepare) if sampled else run
+        signal = measure_informativeness(sample)
+        groups = find_copies(run, sample)
     else:
+        signal = measure_informativeness(run)
         from allalike.methods.auto.copies.likeness import find_groups
 
         groups = find_groups(run, find_guess_distance(run), signal.uninformative)

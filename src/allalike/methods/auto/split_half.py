@@ -1,8 +1,9 @@
 """Split-half test: prediction of the answers of one half of the workers from the other half.
 
 **Classes.** Workers are split into two halves with about equally many answers, eight times (four times with at least
-20,000 answers). A model decides the tasks from the answers of one half. Each answer of the other half is scored by the
-worker's informed skill t (`confusion_matrices`) and label frequencies f, both estimated from their *other* answers:
+20,000 answers, and twice if the model is chosen on a sample). A model decides the tasks from the answers of one half.
+Each answer of the other half is scored by the worker's informed skill t (`confusion_matrices`) and label frequencies f,
+both estimated from their *other* answers:
 
     score = log( t [label = decided] + (1 - t) f(label) ).
 
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
-_SPLITS, _FEWER_SPLITS, _MANY_ANSWERS = 8, 4, 20_000  # fewer splits for 20,000 answers or more
 _MIN_TASKS = 5  # answered by both halves
 _PRIOR = 4.0  # prior answers at the mean skill
 _FREQUENCY_PRIOR = 2.0
@@ -63,14 +63,14 @@ def _keep_workers(block: Block, members: Array) -> tuple[Block, npt.NDArray[np.i
     return replace(block.pick(tasks, rows), starts=np.cumsum(sizes) - sizes, sizes=sizes), tasks
 
 
-def test_halves(sample: MemoryRun, model: Model) -> float:
+def test_halves(sample: MemoryRun, model: Model, splits: int) -> float:
     """Return z of the gain of a model over the majority vote in predicting the other half of the workers."""
     whole, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
     said = mix(whole.task_hash[whole.task] ^ mix(whole.label.astype(np.uint64))) >> np.uint64(40)
     answers = np.bincount(whole.worker, minlength=whole.n_workers)
     content = whole.per_worker(said.astype(np.float64)).astype(np.uint64)
     gains = np.zeros(whole.n_tasks)
-    for number in range(_SPLITS if len(whole.label) < _MANY_ANSWERS else _FEWER_SPLITS):
+    for number in range(splits):
         side = _split(answers, content, number)
         halves = [_keep_workers(whole, side == which) for which in (0, 1)]
         if len(np.intersect1d(halves[0][1], halves[1][1], assume_unique=True)) < _MIN_TASKS:

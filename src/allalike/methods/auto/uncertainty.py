@@ -1,12 +1,7 @@
 """Uncertainty: error rates and ranks of workers, with 95 % confidence intervals if gold labels support them.
 
-**Classes.** Error rates come from a knows-or-guesses model, whichever model decides the labels: worker w knows the
-label of a task with probability s_w, and otherwise guesses label l with probability g_wl (Hovy and others: Learning
-whom to trust with MACE. 2013). With equal class shares,
-
-    P[c] ~ product over the answers with l = c of (1 + s_w / ((1 - s_w) g_wc)),
-
-and x = 1 - P[l] is the probability that an answer l is wrong. Copies must be collapsed first.
+**Classes.** Error rates come from a knows-or-guesses model (`knowledge`), whichever model decides the labels. With the
+class probabilities P of this model, x = 1 - P[l] is the probability that an answer l is wrong.
 
 *Without gold labels*, the order of workers is more certain than their error rates, because shared errors are hidden but
 mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
@@ -24,7 +19,8 @@ errors that agreement does not show. own_w is the worker's departure from it, sh
 labels, there is a confidence interval, never wider than Wilson's from the worker's own gold labels, and ranks use these
 error rates. If tasks with gold were selected because their answers differ, intervals are too narrow.
 
-With more than 400,000 answers, estimates use a sample of whole tasks, and the jackknife uses part of it.
+With more than 300,000 answers, the model is fitted to a sample of whole tasks and applied to all answers. The
+jackknife uses part of the sample, in ten groups.
 
 **Squares** (numbers, vectors). The error is the mean squared residual of worker lines. Its interval follows from chi^2,
 with degrees of freedom that match its variance (Satterthwaite 1946).
@@ -34,14 +30,16 @@ Without gold labels, estimates do not include errors that most workers share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike.engines.sample import join_blocks, sample_tasks
+from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right
 from allalike.methods.fit import Uncertainty
+from allalike.methods.steps.ballots import count_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,11 +52,8 @@ FEW = 5  # shared tasks below which a worker is not ranked
 MIN_GOLD = 20  # gold labels needed for intervals
 TAIL = 0.025
 NORMAL_QUANTILE = 1.959963984540054
-_SAMPLE_ANSWERS = 400_000
-_JACKKNIFE_ANSWERS = 20_000
-_ROUNDS, _TOLERANCE = 60, 1e-5
-_FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
-_GROUPS = 20  # of tasks in the jackknife
+_MAX_CLASSES = 20  # with more classes, error rates come from the sample
+_GROUPS, _FEWER_GROUPS, _GROUP_ANSWERS = 20, 10, 1000  # of tasks in the jackknife; fewer in large crowds
 _TYPICAL_ANSWERS = 4.0  # prior answers for the variance of an answer
 _TRUST, _TRUST_TASKS = 0.8, 0.1  # prior slope, and its strength in tasks with both right and wrong answers
 _COMMON_SD = 0.2  # prior standard deviation of the common error; from past crowds
@@ -103,144 +98,59 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 # Classes.
 
 
-@dataclass(frozen=True)
-class AnswerTable:
-    """Answers of a sample as arrays, sorted by task and label.
-
-    A ``slot`` is a distinct pair of task and label, a ``cell`` a distinct pair of worker and label.
-    """
-
-    task: Array
-    worker: Array
-    label: Array
-    slot: Array
-    slot_start: Array
-    slot_task: Array
-    task_start: Array
-    cell: Array
-    cell_worker: Array
-    n_workers: int
-    n_tasks: int
-    k: int
-    gold: Array
-
-    @classmethod
-    def of(cls, sample: MemoryRun) -> AnswerTable:
-        """List the answers of a sample."""
-        block, k = join_blocks(sample.blocks, len(sample.workers)), sample.encoding.n_labels
-        gold = np.full(block.n_tasks, np.nan)
-        gold[block.gold_task] = block.gold_label
-        label = block.label.astype(np.intp)
-        return cls.sort(block.task, block.worker, label, n_workers=block.n_workers, k=k, gold=gold)
-
-    @classmethod
-    def sort(cls, task: Array, worker: Array, label: Array, *, n_workers: int, k: int, gold: Array) -> AnswerTable:
-        """Sort answers; ``gold`` is the gold label of each task or NaN."""
-        key = task * k + label
-        order = np.argsort(key, kind="stable")
-        task, worker, label, key = (each[order] for each in (task, worker, label, key))
-        new_slot = np.append(True, np.diff(key) != 0)
-        slot_start = np.flatnonzero(new_slot)
-        slot_task = task[slot_start]
-        cells, cell = np.unique(worker * k + label, return_inverse=True)
-        return cls(
-            task=task,
-            worker=worker,
-            label=label,
-            slot=np.cumsum(new_slot) - 1,
-            slot_start=slot_start,
-            slot_task=slot_task,
-            task_start=np.flatnonzero(np.append(True, np.diff(slot_task) != 0)),
-            cell=cell,
-            cell_worker=cells // k,
-            n_workers=n_workers,
-            n_tasks=len(gold),
-            k=k,
-            gold=gold,
-        )
-
-    def per_worker(self, values: Array) -> Floats:
-        """Sum values of answers per worker."""
-        return sum_by(self.worker, values, self.n_workers)
-
-    def to_others(self, wrong: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Return values minus the mean over the other answers to the task, and whether there are any."""
-        answers = np.bincount(self.task, minlength=self.n_tasks)[self.task]
-        others = (np.bincount(self.task, wrong, self.n_tasks)[self.task] - wrong) / np.maximum(answers - 1, 1)
-        return np.where(answers > 1, wrong - others, 0.0), answers > 1
-
-    def fit(self, weight: Floats | None = None, start: Floats | None = None) -> Floats:
-        """Estimate the probability that each slot is right, by EM, with task weights and from a start, if given."""
-        rounds = _ROUNDS if start is None else _FEW_ROUNDS
-        tolerance = _TOLERANCE if start is None and len(self.task) <= _JACKKNIFE_ANSWERS else _ROUGHLY
-        n_cells, n_tasks = len(self.cell_worker), self.n_tasks
-        slot_weight: Floats = np.ones(len(self.slot_start)) if weight is None else weight[self.slot_task]
-        counts = np.bincount(self.cell, slot_weight[self.slot], n_cells)
-        answers = np.bincount(self.cell_worker, counts, self.n_workers)
-        given = np.diff(np.append(self.slot_start, len(self.slot)))
-        unseen = np.maximum(self.k - np.bincount(self.slot_task, minlength=n_tasks), 0)
-        shares: Floats = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
-        right = shares if start is None else start
-        hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
-        beyond_chance = np.bincount(self.cell_worker, hits - counts / self.k, self.n_workers) / (1 - 1 / self.k)
-        skill = np.clip((beyond_chance + 0.5) / (answers + 1), 0.02, 0.98)
-        guesses = counts - hits
-        for _ in range(rounds):
-            all_guesses = np.bincount(self.cell_worker, guesses, self.n_workers)[self.cell_worker]
-            guess = np.clip((guesses + 1 / self.k) / (all_guesses + 1), 1e-4, 1)
-            own = skill[self.cell_worker]
-            score = sum_by(self.slot, np.log1p(own / ((1 - own) * guess)).take(self.cell), len(right))
-            top = np.maximum(np.maximum.reduceat(score, self.task_start), 0.0)
-            odds: Floats = np.exp(score - top[self.slot_task])
-            total = sum_by(self.slot_task, odds, n_tasks) + unseen * np.exp(-top)
-            before, right = right, odds / total[self.slot_task]
-            hits = sum_by(self.cell, (slot_weight * right)[self.slot], n_cells)
-            known: Floats = hits * own / (own + (1 - own) * guess)
-            guesses = counts - known
-            knows = np.bincount(self.cell_worker, known, self.n_workers)
-            skill = np.clip((knows + 0.5) / (answers + 1), 1e-3, 1 - 1e-3)
-            if np.abs(right - before).max() < tolerance:
-                break
-        return right
-
-    def jackknife_part(self) -> AnswerTable:
-        """Return the first tasks, up to the number of answers that the jackknife uses."""
-        if len(self.task) <= _JACKKNIFE_ANSWERS:
-            return self
-        last = int(self.task[_JACKKNIFE_ANSWERS])
-        rows = self.task < last
-        parts = self.task[rows], self.worker[rows], self.label[rows]
-        return AnswerTable.sort(*parts, n_workers=self.n_workers, k=self.k, gold=self.gold[:last])
+def _sum_class_errors(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:
+    """Sum, per worker, the probabilities that answers are wrong, as `sum_errors` does, and count the labels."""
+    wrong = 1 - find_right(block, evidence, k=k)
+    return {**sum_errors(block.task, block.worker, wrong, block.n_workers), **count_labels(block, k=k)}
 
 
-def compare_workers(table: AnswerTable, right: Floats) -> tuple[Floats, Floats]:
+def sum_errors(task: Array, worker: Array, wrong: Floats, n_workers: int) -> dict[str, Floats]:
+    """Sum, per worker, probabilities of errors, their differences from those of the others, and second moments."""
+    difference, compared = subtract_others(task, wrong)
+    columns = {
+        "answers": np.ones(len(wrong)),
+        "wrong": wrong,
+        "compared": compared.astype(np.float64),
+        "difference": difference,
+        "square": difference**2 + compared * wrong * (1 - wrong),
+    }
+    return {name: sum_by(worker, values, n_workers) for name, values in columns.items()}
+
+
+def subtract_others(task: Array, values: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return values of answers minus the mean over the other answers to the task, and whether there are any."""
+    answers = np.bincount(task)[task]
+    others = (np.bincount(task, values)[task] - values) / np.maximum(answers - 1, 1)
+    return np.where(answers > 1, values - others, 0.0), answers > 1
+
+
+def compare_workers(sums: dict[str, Floats], refitted: Floats) -> tuple[Floats, Floats]:
     """Return each worker's error rate minus that of the others on the same tasks, and its standard error.
 
-    ``right`` is the probability that each slot is right.
+    ``refitted`` is the jackknife variance.
     """
-    wrong = 1 - right[table.slot]
-    difference, shared = table.to_others(wrong)
-    n = table.per_worker(shared)
+    n = sums["compared"]
     answers = np.maximum(n, 1)
-    error = table.per_worker(difference) / answers
-    spread = table.per_worker(shared * ((difference - error[table.worker]) ** 2 + wrong * (1 - wrong))) / answers
+    error = sums["difference"] / answers
+    spread = np.maximum(sums["square"] / answers - error**2, 0.0)
     own = (spread * n + _TYPICAL_ANSWERS * np.average(spread, weights=answers)) / (n + _TYPICAL_ANSWERS) / answers
-    return error, np.sqrt(np.maximum(_jackknife(table.jackknife_part(), right, n), own))
+    return error, np.sqrt(np.maximum(refitted, own))
 
 
-def _jackknife(part: AnswerTable, right: Floats, answers: Floats) -> Floats:
+def _jackknife(table: AnswerTable, right: Floats, answers: Floats, groups: int) -> Floats:
     """Return the jackknife variance of relative errors, given the number of answers of each worker."""
+    part = table.first_tasks(groups * _GROUP_ANSWERS)
     start = right[: len(part.slot_start)]
-    group = np.arange(part.n_tasks) % _GROUPS  # tasks are in the order of hashes
-    _, shared = part.to_others(np.zeros(len(part.task)))
+    group = np.arange(part.n_tasks) % groups  # tasks are in the order of hashes
+    _, shared = subtract_others(part.task, np.zeros(len(part.task)))
     errors = []
-    for left_out in range(_GROUPS):
+    for left_out in range(groups):
         weight = (group != left_out).astype(np.float64)
-        difference, _ = part.to_others(1 - part.fit(weight, start)[part.slot])
+        difference, _ = subtract_others(part.task, 1 - part.fit(weight, start).right[part.slot])
         kept = weight[part.task]
         errors.append(part.per_worker(kept * difference) / np.maximum(part.per_worker(kept * shared), 1e-9))
     counts = part.per_worker(shared)
-    return np.asarray(np.var(errors, axis=0) * (_GROUPS - 1) * counts / np.maximum(answers, 1))
+    return np.asarray(np.var(errors, axis=0) * (groups - 1) * counts / np.maximum(answers, 1))
 
 
 class GoldErrors(NamedTuple):
@@ -256,13 +166,15 @@ class GoldErrors(NamedTuple):
     trust: float
 
 
-def measure_errors(table: AnswerTable, right: Floats, n_tasks: int) -> GoldErrors:
-    """Estimate error rates from gold labels and agreement; the crowd has ``n_tasks`` in total."""
+def measure_errors(table: AnswerTable, right: Floats, mean: Floats, answers: Floats, n_tasks: int) -> GoldErrors:
+    """Estimate error rates from gold labels and agreement.
+
+    ``mean`` is the mean probability of an error over all ``answers`` of a worker. The crowd has ``n_tasks`` in total.
+    """
     from scipy.special import stdtrit
 
     wrong, n_workers = 1 - right[table.slot], table.n_workers
-    answers = np.maximum(table.per_worker(np.ones(len(wrong))), 1)
-    mean = table.per_worker(wrong) / answers
+    answers = np.maximum(answers, 1)
     known = np.flatnonzero(~np.isnan(table.gold[table.task]))
     worker, task, predicted = table.worker[known], table.task[known], wrong[known]
     error = (table.label != table.gold[table.task])[known].astype(np.float64)
@@ -320,13 +232,8 @@ def _estimate_departures(own: Floats, noise: Floats) -> float:
     return float((share * _DEPARTURES**2).sum() / share.sum())
 
 
-def take_sample(run: Run) -> MemoryRun:
-    """Return a sample of the tasks for estimates of uncertainty."""
-    return sample_tasks(run, _SAMPLE_ANSWERS)
-
-
 def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks: bool) -> Uncertainty:
-    """Estimate the error rates of the workers of a collapsed run of classes, from a sample."""
+    """Estimate the error rates of the workers of a collapsed run of classes, with a model fitted to a sample."""
     shared = np.rint(run.sum(_count_shared)["shared"]).astype(np.int64)
     unknown = np.full(len(shared), np.nan)
     nothing = Uncertainty(
@@ -335,13 +242,20 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not shared.any():
         return nothing
     table = AnswerTable.of(sample)
-    right = table.fit()
+    fit = table.fit()
+    right = fit.right
+    if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
+        sums = run.sum(partial(_sum_class_errors, k=table.k), table.know(fit).evidence)
+        labels = (sums["counts"] > 0).sum(axis=1)
+    else:
+        sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)
+        labels = np.bincount(table.cell_worker, minlength=table.n_workers)
     n_gold = int((~np.isnan(table.gold)).sum()) if use_gold else 0
+    mean = sums["wrong"] / np.maximum(sums["answers"], 1)
     if n_gold:
-        gold = measure_errors(table, right, run.n_tasks)
+        gold = measure_errors(table, right, mean, sums["answers"], run.n_tasks)
         rate = gold.rate
     else:
-        mean = table.per_worker(1 - right[table.slot]) / np.maximum(table.per_worker(np.ones(len(table.task))), 1)
         rate = _shrink(mean, shared)
     found = replace(nothing, error=np.where(shared > 0, rate, np.nan), shrunk=rate)
     if n_gold >= MIN_GOLD:
@@ -350,20 +264,19 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not ranks:
         return found
     if n_gold < MIN_GOLD:
-        error, standard_error = compare_workers(table, right)
-        return _rank(found, table, error, standard_error, error)
-    difference, compared = table.to_others(rate[table.worker])
+        groups = _FEWER_GROUPS if run.answer_counts.sum() > WORTH_SAMPLING else _GROUPS
+        error, standard_error = compare_workers(sums, _jackknife(table, right, sums["compared"], groups))
+        return _rank(found, sums["compared"], labels, error, standard_error, error)
+    difference, compared = subtract_others(table.task, rate[table.worker])
     relative = table.per_worker(difference) / np.maximum(table.per_worker(compared), 1)
-    return _rank(found, table, relative, gold.standard_error, rate)
+    return _rank(found, sums["compared"], labels, relative, gold.standard_error, rate)
 
 
 def _rank(
-    found: Uncertainty, table: AnswerTable, relative: Floats, standard_error: Floats, error: Floats
+    found: Uncertainty, n: Floats, labels: Array, relative: Floats, standard_error: Floats, error: Floats
 ) -> Uncertainty:
-    """Add relative errors, and ranks by errors and their standard errors."""
-    n = table.per_worker(table.to_others(np.zeros(len(table.task)))[1])
+    """Add relative errors, and ranks by errors and their standard errors, given the compared answers and labels."""
     known = (n > 0) & ((n > 0).sum() > 2)  # with two workers, a difference does not show whose error it is
-    labels = np.bincount(table.cell_worker, minlength=table.n_workers)
     ranked = known & (n >= FEW) & (labels > 1)
     low, high = error - NORMAL_QUANTILE * standard_error, error + NORMAL_QUANTILE * standard_error
     better = np.searchsorted(np.sort(high[ranked]), low)

@@ -53,8 +53,10 @@ class Cells:
     @cached_property
     def task(self) -> Array | None:
         """Task of each answer, or None for many answers; few answers are added up without importing scipy."""
+        if len(self.cell) >= _FEW_ANSWERS or "csr_array" in vars(sparse):
+            return None
         sizes = np.diff(self.starts)
-        return np.repeat(np.arange(len(sizes)), sizes) if len(self.cell) < _FEW_ANSWERS else None
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     @cached_property
     def matrix(self) -> Any:
@@ -93,8 +95,11 @@ def add_up(cells: Cells, table: Floats) -> Floats:
 
 
 def _add_columns(row: Array, weight: Floats, table: Floats, taken: Array, n: int) -> Floats:
-    """Add up the weighted entries of each column by row."""
-    return np.stack([np.bincount(row, weight * column.take(taken), n) for column in table.T], axis=1)
+    """Add up the weighted rows that are taken from a table."""
+    width = table.shape[1]
+    place = row[:, None] * width + np.arange(width)
+    values = weight[:, None] * table.take(taken, axis=0)
+    return sum_by(place.ravel(), values.ravel(), n * width).reshape(n, width)
 
 
 def count(cells: Cells, shares: Floats, into: Floats | None = None) -> Floats:
@@ -171,11 +176,10 @@ def count_ballots(block: Block, shares: Floats, *, k: int, into: Mapping[str, Fl
 
 
 def sum_tasks(block: Block, values: Array) -> Floats:
-    """Add each task's values to the row of its first worker, so that the rows add up to the total."""
-    if values.ndim == 1:
-        return sum_by(block.first_worker, values, block.n_workers)
-    cells = Cells(np.arange(block.n_tasks + 1), block.first_worker, np.ones(block.n_tasks), block.n_workers, 1)
-    return count(cells, values)[:, 0]
+    """Add up the values of all tasks in the row of the block's first worker."""
+    sums = np.zeros((block.n_workers, *values.shape[1:]))
+    sums[0] = values.sum(axis=0)
+    return sums
 
 
 def take_most_probable(block: Block, probability: Floats, ties: Ties) -> dict[str, Array]:

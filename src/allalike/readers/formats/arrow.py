@@ -8,8 +8,7 @@ import struct
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
-from itertools import chain
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
@@ -18,7 +17,7 @@ import numpy as np
 from allalike._core.late import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
-from allalike.readers.formats.failures import check_columns, each_batch, guard
+from allalike.readers.formats.failures import each_batch, guard
 from allalike.readers.formats.source import Source, join, take_rows
 
 if TYPE_CHECKING:
@@ -49,24 +48,18 @@ def open_parquet(path: Path, *_: Any) -> Source:
     def n_bytes(asked: Sequence[str]) -> int:
         return sum(measured()[0][name] for name in asked)
 
-    def reopen(asked: Sequence[str], **options: int) -> Any:
+    def list_batches(asked: Sequence[str], rows: int | None) -> Iterator[dict[str, Any]]:
         check_unpacked(path, path.stat().st_size, n_bytes(asked))
-        compact = [name for name in asked if name in measured()[1]]
-        return guard(path, "Parquet", lambda: pq.ParquetFile(path, read_dictionary=compact, **options))
-
-    def list_batches(asked: Sequence[str], rows: int) -> Iterator[dict[str, Any]]:
-        with reopen(asked, buffer_size=_BUFFER_BYTES) as open_file:
-            batches = open_file.iter_batches(rows, columns=list(asked))
-            yield from each_batch(path, "Parquet", batches, asked)
+        columns = list(asked)
+        compact = [name for name in columns if name in measured()[1]]
+        buffer = 0 if rows is None else _BUFFER_BYTES
+        open_again = partial(pq.ParquetFile, path, read_dictionary=compact, buffer_size=buffer)
+        with guard(path, "Parquet", open_again) as again:
+            parts = (again.read(columns) for _ in (1,)) if rows is None else again.iter_batches(rows, columns=columns)
+            yield from each_batch(path, "Parquet", ({name: part[name] for name in asked} for part in parts))
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        if rows is not None:
-            return take_rows(list_batches(asked, rows), asked, rows)
-        with reopen(asked) as open_file:
-            table = guard(path, "Parquet", lambda: open_file.read(columns=list(asked)))
-        columns = {name: table[name] for name in asked}
-        check_columns(columns, str(path))
-        return columns
+        return take_rows(list_batches(asked, rows), asked, rows)
 
     def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
         rows = _BATCH_BYTES * file.metadata.num_rows // max(n_bytes(asked), 1)
@@ -80,21 +73,19 @@ def open_parts(folder: Path) -> Source:
 
     The values of such a column are integers if all of them are written as integers.
     """
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
-    paths = [path for path in files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PARQUET_ENDINGS and path.is_file())
+    inner = {path: path.relative_to(folder).parts for path in found}
+    paths = [path for path, names in inner.items() if not any(name[0] in "._" for name in names)]
     if not paths:
         raise InputError(f"{folder} has Parquet files only in hidden folders, which begin with '_' or '.'.")
-    named = [[part.split("=", 1) for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in paths]
-    values: dict[str, list[str]] = {}
-    for name, value in chain.from_iterable(named):
-        values.setdefault(name, []).append(value)
+    named = [dict(name.split("=", 1) for name in inner[path][:-1] if "=" in name) for path in paths]
     whole = re.compile("0|[1-9][0-9]{0,17}")
-    numeric = {name for name, found in values.items() if all(map(whole.fullmatch, found))}
+    texts = {name for each in named for name, value in each.items() if not whole.fullmatch(value)}
     parts = []
     for path, constants in zip(paths, named, strict=True):
         part = open_parquet(path)
-        for name, value in constants:
-            part = part.with_constant(name, int(value) if name in numeric else unquote(value))
+        for name, value in constants.items():
+            part = part.with_constant(name, unquote(value) if name in texts else int(value))
         parts.append(part)
     return replace(join(parts), where=str(folder))
 
@@ -113,10 +104,12 @@ def open_arrow(path: Path, *_: Any) -> Source:
                 batch = reader.get_batch(number)
                 shared += sum(map(_measure_shared, batch.columns))
                 check_unpacked(path, packed, shared)
-                yield from (batch.slice(start, _ARROW_ROWS) for start in range(0, batch.num_rows, _ARROW_ROWS))
+                for start in range(0, batch.num_rows, _ARROW_ROWS):
+                    part = batch.slice(start, _ARROW_ROWS)
+                    yield {name: part[name] for name in asked}
 
     def stream(asked: Sequence[str]) -> Iterator[dict[str, Any]]:
-        yield from each_batch(path, "Arrow", list_batches(asked), asked, sound=False)
+        return each_batch(path, "Arrow", list_batches(asked), sound=False)
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         return take_rows(stream(asked), asked, rows)

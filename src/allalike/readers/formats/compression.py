@@ -91,30 +91,10 @@ def inner_path(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in ENDINGS and path.stem else path
 
 
-def open_bytes(path: Path, *, late: bool = False) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading, and unpack it if necessary; a damaged or oversized file raises `InputError`."""
     packing = find_packing(path)
-    if not packing:
-        return path.open("rb")
-    return cast("BinaryIO", io.BufferedReader(_Unpacked(path, packing, late=late), 1 << 16))
-
-
-@contextmanager
-def open_for_threads(path: Path) -> Iterator[BinaryIO]:
-    """Open a file like `open_bytes`, but for Arrow's threads, which would hang if reading raised an error.
-
-    They see the end of the file at the error, which is raised after they finish.
-    """
-    with open_bytes(path, late=True) as file:
-        raw = cast("Any", file).raw
-        try:
-            yield file
-        except Exception as error:
-            if getattr(raw, "failure", None) is None:
-                raise
-            raise raw.failure from error
-    if getattr(raw, "failure", None) is not None:
-        raise raw.failure
+    return cast("BinaryIO", io.BufferedReader(_Unpacked(path, packing), 1 << 16)) if packing else path.open("rb")
 
 
 def read_start(path: Path, n_bytes: int) -> bytes:
@@ -124,12 +104,11 @@ def read_start(path: Path, n_bytes: int) -> bytes:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a compressed file, within limits; with ``late``, errors are stored instead of raised."""
+    """The content of a compressed file, within limits."""
 
-    def __init__(self, path: Path, packing: str, *, late: bool) -> None:
-        self._path, self._packing, self._late = path, packing, late
+    def __init__(self, path: Path, packing: str) -> None:
+        self._path, self._packing = path, packing
         self._packed, self._unpacked = path.stat().st_size, 0
-        self.failure: InputError | None = None
         self._stack = ExitStack()
         self._inner: Any = self._stack.enter_context(self._open())
 
@@ -147,15 +126,10 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
-        try:
-            with _naming_damage(self._path, self._packing):
-                data = b"" if self.failure else self._inner.read(len(view))
-            self._unpacked += len(data)
-            check_unpacked(self._path, self._packed, self._unpacked, most=MAX_UNPACKED_BYTES, instead="unpack it")
-        except InputError as error:
-            self.failure, data = error, b""
-            if not self._late:
-                raise
+        with _naming_damage(self._path, self._packing):
+            data = self._inner.read(len(view))
+        self._unpacked += len(data)
+        check_unpacked(self._path, self._packed, self._unpacked, most=MAX_UNPACKED_BYTES, instead="unpack it")
         view[: len(data)] = data
         return len(data)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import re
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -79,20 +78,20 @@ def _guess(lines: list[bytes]) -> str:
         return "utf-8"  # with damaged lines, of which reading names the first
     telling = b"\n".join(lines)[:_MAX_GUESS_BYTES]
     western = _decode(telling, "cp1252")
-    if western and len(_UNLIKELY_WESTERN.findall(western)) <= 0.02 * _count_foreign(western):
+    if western and len(_UNLIKELY_WESTERN.findall(western)) <= 0.02 * sum(not char.isascii() for char in western):
         return "cp1252"
     for name in ("cp932", "euc_jp"):  # chardet often detects short Japanese texts as Korean
-        text = _decode(telling, name)
-        if len(re.findall("[\u3041-\u30fe]", text)) > 0.2 * _count_foreign(text):
+        foreign = [char for char in _decode(telling, name) if not char.isascii()]
+        if sum("\u3041" <= char <= "\u30fe" for char in foreign) > 0.2 * len(foreign):
             return name
     import chardet  # slow to import, and rarely needed
 
     with warnings.catch_warnings():  # about no match, which is handled below
         warnings.simplefilter("ignore")
         best = chardet.detect(telling, include_encodings=_LIKELY)["encoding"] or ""
-    with suppress(LookupError, UnicodeDecodeError):
-        telling.decode(best)
-        return find_name(best)
+    with suppress(LookupError):
+        if _decode(telling, best):
+            return find_name(best)
     return "cp1252" if western else "latin-1"
 
 
@@ -102,10 +101,6 @@ def _decode(data: bytes, encoding: str) -> str:
         return data.decode(encoding)
     except UnicodeDecodeError:
         return ""
-
-
-def _count_foreign(text: str) -> int:
-    return sum(not char.isascii() for char in text)
 
 
 def read_text(path: Path, encoding: str | None = None) -> str:

@@ -12,7 +12,7 @@ from allalike._core.columns.hashes import find_unreadable, make_plain
 from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
-from allalike.readers.formats.encodings import guess_encoding
+from allalike.readers.formats.encodings import guess_encoding, undecodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,8 +53,10 @@ def check_names(names: Sequence[Any], where: str) -> None:
         raise ColumnError(f"{where} has two columns called {twice!r}. Rename one of them.")
 
 
-def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
+def guard(path: Any, file_format: str, read: Callable[[], Any], encoding: str = "") -> Any:
     """Return the result of a function; if it fails, raise an error that names the source, its format and the reason.
+
+    For text that cannot be decoded, the error proposes another encoding.
 
     >>> guard("a.json", "JSON", lambda: json.loads("[1,"))
     Traceback (most recent call last):
@@ -73,20 +75,20 @@ def guard(path: Path | str, file_format: str, read: Callable[[], Any]) -> Any:
         known = (pa.ArrowException, UnicodeError, json.JSONDecodeError, EOFError)
         if not isinstance(error, known) and type(error).__module__.partition(".")[0] not in ENGINES:
             raise
+        if encoding and isinstance(error, UnicodeError):
+            raise undecodable(path, encoding, error) from error
         reason = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__).rstrip(".")
         reason = TOO_LONG if "straddl" in reason else reason
         raise InputError(f"{path} cannot be read as {file_format}: {reason}.") from error
 
 
 def each_batch(
-    path: Path | str, file_format: str, batches: Iterator[Any], names: Sequence[str], *, sound: bool = True
+    path: Path | str, file_format: str, batches: Iterator[dict[str, Any]], *, encoding: str = "", **checks: Any
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each batch of records, which is read with `guard` and checked."""
-    before = 0
-    while (batch := guard(path, file_format, lambda: next(batches, None))) is not None:
-        columns = {name: batch.column(name) for name in names}
-        check_columns(columns, str(path), before=before, sound=sound)
-        before += batch.num_rows
+    """Yield the columns of each batch, which is read with `guard` and checked with `check_columns`."""
+    while (columns := guard(path, file_format, lambda: next(batches, None), encoding)) is not None:
+        check_columns(columns, str(path), **checks)
+        checks["before"] = checks.get("before", 0) + len(next(iter(columns.values()), ()))
         yield columns
 
 
@@ -116,11 +118,9 @@ def check_columns(
             for row, value in enumerate(column if sound else (), start=before + 1):
                 if broken := _find_broken(value):
                     known = [Proposal({"encoding": guess_encoding(broken)})] if text else []
-                    raise InputError(
-                        f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. Save it as UTF-8"
-                        f"{', or name its encoding' if text else ''}.",
-                        proposals=known,
-                    ) from None
+                    remedy = "Save it as UTF-8, or name its encoding." if text else "Save it as UTF-8."
+                    what = f"{where}: the {name!r} in row {row} is invalid UTF8: {broken!r}. {remedy}"
+                    raise InputError(what, proposals=known) from None
             raise InputError(f"{where}: the column {name!r} is damaged: {error}.") from error
         if (place := find_unreadable(column)) is not None:
             raise InputError(

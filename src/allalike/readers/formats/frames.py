@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -20,65 +19,87 @@ from allalike._core.late import pa, pc
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.compression import check_archive, check_regular, read_start
-from allalike.readers.formats.failures import ENGINES, check_columns, check_names, guard, unreadable
+from allalike.readers.formats.compression import check_archive, read_start
+from allalike.readers.formats.failures import ENGINES, check_columns, check_names, guard
 from allalike.readers.formats.places import spool_open_file
 from allalike.readers.formats.source import Source, join, of_columns, of_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy.typing as npt
-
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices
 SILENT = -1  # the value of a labelling function that abstains
-_DATA_SET = "The data set"
 _ROLES = ("worker", "task", "label")
 
 
 def find_opener(source: Any) -> Callable[[Any], Source] | None:
     """Return the function that opens a frame, a data set, a relation or a nested mapping; None for other sources."""
+    package = type(source).__module__.partition(".")[0]
     if is_nested(source):
         return of_nested
-    kind = type(source).__module__.partition(".")[0]
-    if kind == "datasets":
-        return of_data_set
-    if is_computed(source):
+    if package == "datasets":
+        return _of_hugging_face
+    if _is_computed(source):
         return lambda computed: of_frame(_compute(computed))
-    if kind == "pyarrow" and hasattr(source, "to_table"):
-        return _of_dataset
-    if kind == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:  # labels by worker and task
+    if package == "pyarrow" and hasattr(source, "to_table"):
+        return _of_dataset if hasattr(source, "schema") else lambda scanner: of_frame(scanner.to_table())
+    if package == "pandas" and hasattr(source, "to_frame") and source.index.nlevels > 1:  # labels by worker and task
         return lambda series: of_frame(series.to_frame(name="label" if series.name is None else series.name))
-    if hasattr(source, "__arrow_c_stream__") and (hasattr(source, "columns") or hasattr(source, "schema")):
-        return of_frame
-    return None
+    is_frame = hasattr(source, "columns") or hasattr(source, "schema")
+    return of_frame if is_frame and hasattr(source, "__arrow_c_stream__") else None
 
 
 def hold(source: Any) -> Any:
     """Return a source that can be read repeatedly; streams, queries, open files and iterators are read immediately."""
     if hasattr(source, "read"):
         return guard("The open file", "a file", lambda: spool_open_file(source))
-    if is_computed(source):
+    if _is_computed(source):
         return _compute(source)
     return list(source) if hasattr(source, "__next__") else source
+
+
+def _is_lazy(source: Any) -> bool:
+    return hasattr(source, "collect") and hasattr(source, "collect_schema")
+
+
+def _is_computed(source: Any) -> bool:
+    """Return whether this is a DuckDB relation, a lazy polars frame, or an Arrow stream that can be read only once."""
+    if type(source).__module__.partition(".")[0] in ENGINES and (hasattr(source, "project") or _is_lazy(source)):
+        return True
+    is_once = hasattr(source, "read_next_batch") or hasattr(source, "__next__")
+    is_frame = any(hasattr(source, name) for name in ("to_frame", "columns", "schema"))
+    return hasattr(source, "__arrow_c_stream__") and (is_once or not is_frame)
+
+
+def _compute(source: Any) -> Any:
+    """Return all rows of a lazy frame, a relation or a stream."""
+    if not _is_lazy(source):
+        return guard("The stream", "Arrow", lambda: pa.table(source))
+    _check_zeros(guard("The stream", "Arrow", source.collect_schema))
+    return guard("The stream", "Arrow", source.collect)
+
+
+def _check_zeros(schema: Any) -> None:
+    """Refuse names that contain a zero byte, because polars would abort."""
+    if "\\x00" in repr(schema):
+        raise InputError("The name of a column or field of the table contains a zero byte. Rename it.")
 
 
 def of_frame(frame: Any) -> Source:
     """Open a frame of pandas, polars, pyarrow, or any other library that exports Arrow columns."""
     if hasattr(frame, "iloc"):
         return _of_pandas(frame)
-    if not isinstance(frame, pa.Table):
-        check_zeros(getattr(frame, "schema", ""))
-    kinds = dict(frame.schema.items()) if type(frame).__module__.partition(".")[0] == "polars" else {}
-    beyond = [name for name, kind in kinds.items() if str(kind) in ("Object", "Int128", "UInt128")]  # not in Arrow
-    objects = {name: frame.get_column(name).to_list for name in beyond}
-    rest = frame.drop(beyond) if beyond else frame
+    schema: Any = {} if isinstance(frame, pa.Table) else getattr(frame, "schema", {})
+    _check_zeros(schema)
+    kinds = schema if isinstance(schema, Mapping) else {}  # of polars
+    objects = [name for name, kind in kinds.items() if str(kind) in ("Object", "Int128", "UInt128")]  # not in Arrow
+    rest = frame.drop(objects) if objects else frame
     table = rest if isinstance(rest, pa.Table) else guard("The table", "Arrow", lambda: pa.table(rest))
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         columns = {name: table[name].slice(0, rows) for name in asked if name not in objects}
         check_columns(columns, "The table")
-        return {name: objects[name]() if name in objects else columns[name] for name in asked}
+        return {name: columns[name] if name in columns else frame[name].to_list() for name in asked}
 
     return Source([*table.column_names, *objects], read, levels=_find_levels(kinds))
 
@@ -105,11 +126,11 @@ def _of_pandas(frame: Any) -> Source:
 def _find_levels(kinds: Mapping[str, Any]) -> dict[str, Domain]:
     """Return the levels of ordered categorical columns of pandas and of Enum columns of polars."""
     found: dict[str, Domain] = {}
+    ordinal: Any = DOMAINS["ordinal"]
     for name, kind in kinds.items():
         if type(kind).__name__ == "Enum" or (type(kind).__name__ == "CategoricalDtype" and kind.ordered):
             levels = kind.categories.to_list()
             if set(map(type, levels)) in ({str}, {int}) and len(levels) <= MAX_LEVELS:
-                ordinal: Any = DOMAINS["ordinal"]
                 found[name] = ordinal(levels=tuple(levels))
     return found
 
@@ -127,16 +148,32 @@ def _read_series(series: Any) -> Any:
 
 
 def _of_dataset(source: Any) -> Source:
-    """Open an Arrow data set, of which only the needed columns are read, or a scanner, which is read immediately."""
-    if not hasattr(source, "schema"):
-        return of_frame(source.to_table())
+    """Open an Arrow data set, of which only the needed columns are read."""
 
     def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
         columns = list(asked)
         table = source.to_table(columns=columns) if rows is None else source.head(rows, columns=columns)
         return of_frame(table).load(asked)
 
-    return Source(list(source.schema.names), read, _DATA_SET)
+    return Source(list(source.schema.names), read, "The data set")
+
+
+def _of_hugging_face(source: Any) -> Source:
+    """Open a Hugging Face data set, with its splits joined; classes get their names, and -1 is a missing label."""
+    if isinstance(source, dict):
+        return join([_of_hugging_face(split) for split in source.values()])
+    if not hasattr(source, "num_rows"):  # a stream
+        source = import_module("datasets").Dataset.from_list(list(source), features=source.features)
+
+    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
+        columns = of_frame(source.select_columns(list(asked)).with_format("arrow")[:rows]).load(asked)
+        for name, column in columns.items():
+            if type(feature := source.features[name]).__name__ == "ClassLabel":  # numbers that encode names
+                known = pc.if_else(pc.less(column, 0), None, column)
+                columns[name] = pc.take(pa.array(feature.names, pa.string()), known)
+        return columns
+
+    return Source(source.column_names, read, "The data set")
 
 
 def is_nested(source: Any) -> bool:
@@ -152,21 +189,19 @@ def of_nested(source: Mapping[Any, Mapping[Any, Any]], where: str = "The mapping
 
     A frame that was exported to nested mappings, by column or by row, is detected by its names.
     """
-    remarks: tuple[str, ...] = ()
     if set(source) >= set(_ROLES) and len({tuple(values) for values in source.values()}) == 1:  # columns by row number
-        columns = {str(name): list(values.values()) for name, values in source.items()}
-    elif all(set(values) >= set(_ROLES) for values in source.values()):  # records by row number
+        return of_columns({str(name): list(values.values()) for name, values in source.items()}, where)
+    if all(set(values) >= set(_ROLES) for values in source.values()):  # records by row number
         return of_records(list(source.values()), where)
-    else:
-        rows = [
-            (worker, task, label)
-            for task, labels in source.items()
-            for worker, label in labels.items()
-            if not is_nothing(label)
-        ]
-        columns = {role: [row[place] for row in rows] for place, role in enumerate(_ROLES)}
-        if empty := sum(all(map(is_nothing, labels.values())) for labels in source.values()):
-            remarks = (f"{empty:,} tasks have no answers and are excluded.",)
+    columns: dict[str, list[Any]] = {role: [] for role in _ROLES}
+    n_empty = 0
+    for task, labels in source.items():
+        answers = [(worker, task, label) for worker, label in labels.items() if not is_nothing(label)]
+        n_empty += not answers
+        for answer in answers:
+            for role, value in zip(_ROLES, answer, strict=True):
+                columns[role].append(value)
+    remarks = [f"{n_empty:,} tasks have no answers and are excluded."] if n_empty else []
     return of_columns(columns, where, remarks=remarks)
 
 
@@ -179,63 +214,14 @@ def is_rows(source: Any) -> bool:
     return not hasattr(source, "columns") and not isinstance(source, np.ndarray) and not hasattr(source, "index")
 
 
-def of_rows(source: Iterable[Any]) -> dict[str, Column]:
-    """Return rows of (worker, task, label) as columns."""
+def of_rows(source: Iterable[Any]) -> Source:
+    """Open rows of (worker, task, label)."""
     rows = list(source)
-    for number, row in enumerate(rows):
+    for number, row in enumerate(rows, 1):
         if not isinstance(row, list | tuple) or len(row) != 3:
-            raise InputError(f"Row {number + 1} is not (worker, task, label): {row!r}.")
+            raise InputError(f"Row {number} is not (worker, task, label): {row!r}.")
     parts = zip(*rows, strict=True) if rows else ((), (), ())
-    return {role: Column.of_objects(role, list(part)) for role, part in zip(_ROLES, parts, strict=True)}
-
-
-def is_computed(source: Any) -> bool:
-    """Return whether this is a DuckDB relation, a lazy polars frame, or an Arrow stream that can be read only once."""
-    if type(source).__module__.partition(".")[0] in ENGINES and (hasattr(source, "project") or _is_lazy(source)):
-        return True
-    if not hasattr(source, "__arrow_c_stream__"):
-        return False
-    passes = hasattr(source, "read_next_batch") or hasattr(source, "__next__")  # which reading exhausts
-    frame = hasattr(source, "to_frame") or hasattr(source, "columns") or hasattr(source, "schema")
-    return passes or not frame
-
-
-def _is_lazy(source: Any) -> bool:
-    return hasattr(source, "collect") and hasattr(source, "collect_schema")
-
-
-def _compute(source: Any) -> Any:
-    """Return all rows of a lazy frame, a relation or a stream."""
-    if _is_lazy(source):
-        check_zeros(guard("The stream", "Arrow", source.collect_schema))
-        return guard("The stream", "Arrow", source.collect)
-    return guard("The stream", "Arrow", lambda: pa.table(source))
-
-
-def check_zeros(schema: Any) -> None:
-    """Refuse names that contain a zero byte, because polars would abort."""
-    if "\\x00" in repr(schema):
-        raise InputError("The name of a column or field of the table contains a zero byte. Rename it.")
-
-
-def of_data_set(source: Any) -> Source:
-    """Open a Hugging Face data set, with its splits joined; classes get their names, and -1 is a missing label."""
-    if isinstance(source, dict):
-        return join([of_data_set(split) for split in source.values()])
-    if not hasattr(source, "num_rows"):  # a stream
-        source = import_module("datasets").Dataset.from_list(list(source), features=source.features)
-
-    def read(asked: Sequence[str], rows: int | None) -> dict[str, Any]:
-        table = source.select_columns(list(asked)).with_format("arrow")[:rows]
-        columns = {name: table[name].combine_chunks() for name in asked}
-        for name, column in columns.items():
-            if type(feature := source.features[name]).__name__ == "ClassLabel":  # numbers that encode names
-                known = pc.if_else(pc.less(column, 0), None, column)
-                columns[name] = pc.take(pa.array(feature.names, pa.string()), known)
-        check_columns(columns, _DATA_SET)
-        return columns
-
-    return Source(source.column_names, read, _DATA_SET)
+    return of_columns({role: list(part) for role, part in zip(_ROLES, parts, strict=True)})
 
 
 # Matrices of NumPy and SciPy, in memory and in files, and label matrices of labelling functions.
@@ -254,63 +240,62 @@ def holds_rows(matrix: Any) -> bool:
     """Return whether a matrix consists of rows (worker, task, label): no value in two columns, no repeated answer."""
     if not isinstance(matrix, np.ndarray) or matrix.shape[1] != 3:
         return False
-    rows = matrix.tolist()
-    values = [set(map(str, column)) for column in zip(*rows, strict=True)]
-    apart = sum(map(len, values)) == len(set().union(*values))
-    return apart and len({(str(worker), str(task)) for worker, task, _ in rows}) == len(rows)
+    workers, tasks, labels = (list(map(str, column)) for column in matrix.T.tolist())
+    apart = {*workers}.isdisjoint(tasks) and {*workers, *tasks}.isdisjoint(labels)
+    return apart and len(set(zip(workers, tasks, strict=True))) == len(workers)
 
 
 def open_matrix(source: Any, wide: str | None) -> Source:
     """Open a matrix or its file: with ``wide`` as the layout, or as a label matrix, whose minimum is -1."""
-    matrix = load_matrix(source) if isinstance(source, Path) else source
+    matrix = _load_matrix(source) if isinstance(source, Path) else source
     if wide is not None:
-        return of_matrix(matrix, *ROWS[wide])
+        return _of_matrix(matrix, *ROWS[wide])
     numbers = isinstance(matrix, np.ndarray) and matrix.dtype.kind in "if" and matrix.size
     if numbers and matrix.min() == SILENT and (matrix == np.floor(matrix)).all():
         answered = matrix != SILENT
-        table = of_matrix(np.where(answered, matrix, np.nan), "task", "worker")
+        table = _of_matrix(np.where(answered, matrix, np.nan), "task", "worker")
         return as_label_matrix(table, int((~answered.any(axis=1)).sum()), " (wide='tasks' reads it as a label)")
     if isinstance(source, Path):
         return refuse_matrix(source)
     shape = " x ".join(map(str, matrix.shape))
     rows = ", or a worker, a task and a label (then give array.tolist())" if matrix.shape[1] == 3 else ""
-    raise InputError(
-        f"The rows of a matrix of {shape} cells may be tasks or workers{rows}.",
-        proposals=[Proposal({"wide": wide}) for wide in ROWS],
-    )
+    raise _ask_rows(f"The rows of a matrix of {shape} cells may be tasks or workers{rows}.")
 
 
-def of_matrix(matrix: Any, down: str, across: str) -> Source:
+def refuse_matrix(path: Path, *_: Any) -> Source:
+    """Ask whether the rows of a matrix are tasks or workers."""
+    raise _ask_rows(f"{path} is a matrix, whose rows may be tasks or workers.")
+
+
+def _ask_rows(what: str) -> InputError:
+    return InputError(what, proposals=[Proposal({"wide": wide}) for wide in ROWS])
+
+
+def _of_matrix(matrix: Any, down: str, across: str) -> Source:
     """Open a matrix; NaN, None, empty texts, masked cells and absent cells of a sparse matrix are missing answers."""
     if hasattr(matrix, "tocoo"):
         cells = matrix.tocoo()
         rows, columns, values = np.asarray(cells.row), np.asarray(cells.col), cells.data
     else:
+        if isinstance(matrix, np.ma.MaskedArray):
+            nothing: Any = None
+            matrix = np.where(matrix.mask, nothing, matrix.data)
         rows, columns = (place.ravel() for place in np.indices(matrix.shape))
         values = np.asarray(matrix).ravel()
-    present = ~_are_nothing(values)
-    if isinstance(matrix, np.ma.MaskedArray):
-        present &= ~np.broadcast_to(matrix.mask, matrix.shape).ravel()
+    if values.dtype.kind in "OU":
+        is_blank = lambda value: is_nothing(value) or (isinstance(value, str) and not value.strip())  # noqa: E731
+        present = ~np.fromiter(map(is_blank, values), np.bool_, len(values))
+    else:
+        present = values == values  # not NaN or NaT
     if not present.any():
         raise InputError("The matrix contains no answers: all of its cells are empty.")
     values = values[present]
     if not present.all() and values.dtype.kind == "f" and (np.abs(values) < 2**53).all():
         whole = values.astype(np.int64)  # integers that an empty cell turned into floats
         values = whole if (whole == values).all() else values
-    return of_columns(
-        {
-            down: Column.of_objects(down, rows[present].tolist()),
-            across: Column.of_objects(across, columns[present].tolist()),
-            "label": Column.of_objects("label", list(values) if values.dtype.kind in "mM" else values.tolist()),
-        }
-    )
-
-
-def _are_nothing(values: np.ndarray[Any, Any]) -> npt.NDArray[np.bool_]:
-    """Return a mask of the cells without an answer."""
-    if values.dtype.kind in "OU":
-        return np.array([is_nothing(each) or (isinstance(each, str) and not each.strip()) for each in values], np.bool_)
-    return np.not_equal(values, values) if values.dtype.kind in "fmM" else np.zeros(values.shape, np.bool_)  # NaN, NaT
+    labels = list(values) if values.dtype.kind in "mM" else values.tolist()
+    found = {down: rows[present].tolist(), across: columns[present].tolist(), "label": labels}
+    return of_columns({role: Column.of_objects(role, data) for role, data in found.items()})
 
 
 def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:
@@ -320,26 +305,16 @@ def as_label_matrix(table: Source, silent: int, otherwise: str = "") -> Source:
     return replace(table, domain="categorical", notes={"silent": silent}, remarks=(*table.remarks, remark))
 
 
-def refuse_matrix(path: Path, *_: Any) -> Source:
-    """Ask whether the rows of a matrix are tasks or workers."""
-    raise InputError(
-        f"{path} is a matrix, whose rows may be tasks or workers.",
-        proposals=[Proposal({"wide": wide}) for wide in ROWS],
-    )
-
-
-def load_matrix(path: Path) -> Any:
+def _load_matrix(path: Path) -> Any:
     """Return the matrix in a file: a NumPy array or a sparse SciPy matrix. Pickles are never loaded."""
     if not path.exists():
         raise InputError(f"There is no file {path}. Check the path.")
-    check_regular(path)
+    start = guard(path, "a matrix", lambda: read_start(path, 6))
     try:
-        matrix = _load(path)
+        matrix = _load_archived(path) if zipfile.is_zipfile(path) else _load_array(path, start)
     except InputError:
         raise
     except Exception as error:  # a damaged file may raise any exception in the parser
-        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a position beyond the end
-            raise unreadable(path, error) from error
         reason = (
             "it contains Python objects, which are never unpickled. Save numbers or texts, for example with"
             " numpy.save('matrix.npy', matrix.astype(float))."
@@ -353,11 +328,14 @@ def load_matrix(path: Path) -> Any:
     return matrix
 
 
-def _load(path: Path) -> Any:
-    if not zipfile.is_zipfile(path):
-        if read_start(path, 6) != b"\x93NUMPY":
-            raise ValueError("another format")  # before NumPy opens the file and leaves it open
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+def _load_array(path: Path, start: bytes) -> Any:
+    if start != b"\x93NUMPY":
+        raise ValueError("another format")  # before NumPy opens the file and leaves it open
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _load_archived(path: Path) -> Any:
+    """Return the sparse matrix or the only array in a .npz file."""
     names = {Path(name).stem for name in check_archive(path)}
     if {"format", "shape", "data"} <= names:
         from scipy.sparse import load_npz

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -32,11 +32,11 @@ Steps = tuple[str | int | None, ...]  # keys, indices, and None for each element
 
 LINES = (".jsonl", ".ndjson")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d*)\]")
+_PATH = re.compile(r"(?:[^.\[\]]+|\[\d*\])(?:\.[^.\[\]]+|\.?\[\d*\])*")
 _LISTED_DEPTH, _LISTED_RECORDS, _LISTED_LISTS = 5, 200, 50  # limits of the search for paths
 _ABSENT = object()
 _BLOCK_BYTES = 1 << 20
 _MOST_FIELDS = 32  # decoded into columns; records with more fields stay dictionaries
-_PLAIN = {str, int, float, bool}
 
 
 def open_json(path: Path, files: Files | None = None) -> Source:
@@ -78,20 +78,23 @@ def _are_columns(document: Any) -> bool:
 
 def _open_lines(path: Path, encoding: str) -> Source:
     """Open a file with one record per line; it is read completely, because any record may add a column."""
-    kinds: dict[str, set[type]] = {}
+    names: dict[str, None] = {}
     parts: list[Any] = []
     for block, line in _read_blocks(path, encoding):
-        part = _decode(block, kinds)
-        if part is None:  # a field is new or changes its type
-            _learn(_parse_lines(block, path, line), kinds)
-            part = _decode(block, kinds)
+        part = _decode(block, names)
+        if part is None:  # a field is new
+            names.update(dict.fromkeys(chain.from_iterable(_parse_lines(block, path, line))))
+            part = _decode(block, names)
         if part is None:
             return of_records(_parse_all(path, encoding), str(path), written=True)
         parts.append(part)
-    if not kinds:
+    if not names:
         raise InputError(f"{path} is empty.")
-    columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
-    table = of_columns({name: columns[name] for name in kinds}, str(path), written=True)
+    try:
+        columns = pa.concat_tables(parts, promote_options="permissive").combine_chunks()  # numbered twice as fast
+    except pa.ArrowException:  # a field has several types
+        return of_records(_parse_all(path, encoding), str(path), written=True)
+    table = of_columns({name: columns[name] for name in names}, str(path), written=True)
     return replace(table, records=cache(partial(_parse_all, path, encoding)))
 
 
@@ -108,29 +111,23 @@ def _read_blocks(path: Path, encoding: str) -> Iterator[tuple[bytes, int]]:
             number += block.count(b"\n")
 
 
-def _decode(block: bytes, kinds: Mapping[str, set[type]]) -> Any:
-    """Decode lines into an Arrow table if all fields have these plain types; otherwise return None."""
+def _decode(block: bytes, names: Collection[str]) -> Any:
+    """Decode lines into an Arrow table; return None if a field is new, is nested, or has several types."""
     import msgspec
 
-    if not 0 < len(kinds) <= _MOST_FIELDS or any(len(kind) > 1 or not kind <= _PLAIN for kind in kinds.values()):
+    if not 0 < len(names) <= _MOST_FIELDS:
         return None
-    fields = {f"field{number}": name for number, name in enumerate(kinds)}
-    typed = [(field, next(iter(kinds[name]), str) | None, None) for field, name in fields.items()]
+    fields = {f"field{number}": name for number, name in enumerate(names)}
+    typed = [(field, str | int | float | bool | None, None) for field in fields]
     try:
         record = msgspec.defstruct("Record", typed, rename=fields, forbid_unknown_fields=True, gc=False)
         records = msgspec.json.Decoder(record).decode_lines(block)
-        return pa.table({name: list(map(attrgetter(field), records)) for field, name in fields.items()})
-    except (ValueError, OverflowError, RecursionError, UnicodeError):
+        columns = {name: list(map(attrgetter(field), records)) for field, name in fields.items()}
+        table = pa.table(columns)
+    except (ValueError, OverflowError, RecursionError, pa.ArrowException):
         return None
-
-
-def _learn(records: Sequence[Mapping[str, Any]], kinds: dict[str, set[type]]) -> None:
-    """Add the names and types of the fields of records; a field with both integers and floats is a float."""
-    for name in dict.fromkeys(chain.from_iterable(records)):
-        kinds.setdefault(name, set())
-    for name in kinds if len(kinds) <= _MOST_FIELDS else ():
-        found = kinds[name] | {type(record.get(name)) for record in records} - {type(None)}
-        kinds[name] = {float} if found == {int, float} else found
+    floats = [name for name in names if pa.types.is_floating(table[name].type)]
+    return None if any(bool in map(type, columns[name]) for name in floats) else table  # False would become 0.0
 
 
 def _parse_all(path: Path, encoding: str) -> list[dict[str, Any]]:
@@ -186,17 +183,9 @@ def expand_records(records: Sequence[Any], paths: Sequence[str], where: str) -> 
 def _parse(path: str) -> Steps:
     """Split a path into steps; a leading ``[].``, the list of all records, is optional."""
     path = path.removeprefix("[].")
-    steps: list[str | int | None] = []
-    end = 0
-    for found in _STEP.finditer(path):
-        between = path[end : found.start()]
-        if between not in ("", ".") or (between == "." and end == 0):
-            break
-        steps.append(found[1] if found[1] is not None else int(found[2]) if found[2] else None)
-        end = found.end()
-    if end != len(path) or not steps:
+    if not _PATH.fullmatch(path):
         raise ColumnError(f"{path!r} is not a path into records. Write it like annotations[].completed_by.id.")
-    return tuple(steps)
+    return tuple(key or (int(index) if index else None) for key, index in _STEP.findall(path))
 
 
 def _check_same_list(parsed: Mapping[str, Steps], where: str) -> None:
@@ -235,23 +224,24 @@ def _take_step(value: Any, step: str | int | None, where: str) -> list[Any]:
 def list_paths(records: Sequence[Any]) -> list[list[str]]:
     """List the paths that lead through the same list, for each list in the records; at most 5 steps deep."""
     groups: dict[str, dict[str, None]] = {"": {}}
+
+    def note(value: Any, path: str, prefix: str, depth: int) -> None:
+        """Add the paths of a value to the group of the innermost list that they lead through."""
+        if isinstance(value, Mapping) and value and depth < _LISTED_DEPTH:
+            for key, inner in value.items():
+                if not set(str(key)) & set(".[]"):
+                    note(inner, f"{path}.{key}" if path else str(key), prefix, depth + 1)
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            path = f"{path}[]"
+            if path in groups or len(groups) <= _LISTED_LISTS:
+                groups.setdefault(path, {})
+                for item in value[:_LISTED_RECORDS]:
+                    note(item, path, path, depth)
+        elif path and value is not None:
+            groups[prefix][path] = None
+
     for record in records[:_LISTED_RECORDS]:
-        _note_paths(record, "", "", 0, groups)
+        note(record, "", "", 0)
     return [
         [path for other, paths in groups.items() if prefix.startswith(other) for path in paths] for prefix in groups
     ]
-
-
-def _note_paths(value: Any, path: str, prefix: str, depth: int, groups: dict[str, dict[str, None]]) -> None:
-    """Add the paths of a value to the group of the innermost list that they lead through."""
-    if isinstance(value, Mapping) and value and depth < _LISTED_DEPTH:
-        for key, inner in value.items():
-            if not set(str(key)) & set(".[]"):
-                _note_paths(inner, f"{path}.{key}" if path else str(key), prefix, depth + 1, groups)
-    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        if len(groups) <= _LISTED_LISTS or f"{path}[]" in groups:
-            groups.setdefault(f"{path}[]", {})
-            for item in value[:_LISTED_RECORDS]:
-                _note_paths(item, f"{path}[]", f"{path}[]", depth, groups)
-    elif path and value is not None:
-        groups[prefix][path] = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
+from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import MANIFEST
 from allalike.readers.formats.source import Source, of_columns
 from allalike.readers.formats.text import open_delimited
@@ -37,18 +38,16 @@ def open_masks(folder: str | os.PathLike[str], layout: str | None = None) -> Sou
     if (root / MANIFEST).is_file():
         if layout is not None:
             raise OptionError(f"{root} has a {MANIFEST}, which lists the masks. Omit the layout.")
-        columns, found = _read_manifest(root), MANIFEST
-    else:
-        paths = _list_images(root)
-        folders, stems = [path.parent.name for path in paths], [_ENDING.sub("", path.name) for path in paths]
-        if len(twice := Counter(zip(folders, stems, strict=True))) < len(paths):
-            name = "/".join(twice.most_common(1)[0][0])
-            raise InputError(f"{root} has two images called {name}, with different endings. Remove or rename one.")
-        found = layout or _find_layout(root, set(folders), set(stems))
-        outer, inner = ("task", "worker") if found == LAYOUTS[0] else ("worker", "task")
-        columns = {outer: [*folders], inner: [*stems], "label": [MaskFile(str(path)) for path in paths]}
-    ordered = {role: columns[role] for role in ("worker", "task", "label")}
-    return of_columns(ordered, str(root), guessed={"layout": found})
+        return of_columns(_read_manifest(root), str(root), guessed={"layout": MANIFEST})
+    paths = _list_images(root)
+    folders, stems = [path.parent.name for path in paths], [_ENDING.sub("", path.name) for path in paths]
+    if len(twice := Counter(zip(folders, stems, strict=True))) < len(paths):
+        name = "/".join(twice.most_common(1)[0][0])
+        raise InputError(f"{root} has two images called {name}, with different endings. Remove or rename one.")
+    found = layout or _find_layout(root, set(folders), set(stems))
+    workers, tasks = (stems, folders) if found == LAYOUTS[0] else (folders, stems)
+    labels = [MaskFile(str(path)) for path in paths]
+    return of_columns({"worker": workers, "task": tasks, "label": labels}, str(root), guessed={"layout": found})
 
 
 def _read_manifest(root: Path) -> dict[str, list[object]]:
@@ -75,20 +74,22 @@ def _read_manifest(root: Path) -> dict[str, list[object]]:
 
 def _list_images(root: Path) -> list[Path]:
     """List the images in the subfolders of a folder, and refuse images at other depths."""
-    entries = _entries(root, root)
-    entries += [path for folder in entries if folder.is_dir() for path in _entries(root, folder)]
-    deep = ((path, path.relative_to(root).parts) for path in sorted(root.rglob("*")))
-    entries += [path for path, parts in deep if len(parts) > 2 and not any(part.startswith(".") for part in parts)]
-    paths = [path for path in entries if path.name.lower().endswith(ENDINGS) and path.is_file()]
-    if not paths:
+    try:
+        inner = [folder for folder in root.iterdir() if folder.is_dir() and folder.name[0] != "."]
+        listed = {*root.rglob("*"), *(path for folder in inner for path in folder.iterdir())}  # rglob follows no links
+    except OSError as error:
+        raise unreadable(root, error) from error
+    shown = [path for path in sorted(listed) if not any(part[0] == "." for part in path.relative_to(root).parts)]
+    images = [path for path in shown if _within(root, path).name.lower().endswith(ENDINGS) and path.is_file()]
+    if not images:
         raise InputError(
             f"{root} contains no masks: no {', '.join(ENDINGS)} files in subfolders. To read tables, name the files,"
             f" for example '{root}/*.csv'."
         )
-    for path in (path.relative_to(root) for path in paths):
+    for path in (path.relative_to(root) for path in images):
         if len(path.parts) != 2:
             raise InputError(f"{path} in {root} is not in a folder of a task or worker, as masks should be. {_ADVICE}")
-    return paths
+    return images
 
 
 def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
@@ -104,14 +105,6 @@ def _find_layout(root: Path, folders: set[str], stems: set[str]) -> str:
         f"It is unclear whether the folders in {root} are tasks or workers: {' or '.join(LAYOUTS)}. {_ADVICE}",
         proposals=[Proposal({"layout": layout}) for layout in LAYOUTS],
     )
-
-
-def _entries(root: Path, folder: Path) -> list[Path]:
-    """List the entries of a folder that are not hidden; a link that leads out of the root is an error."""
-    try:
-        return [_within(root, path) for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read: {error.strerror or error}.") from error
 
 
 def _within(root: Path, path: Path) -> Path:

@@ -65,14 +65,6 @@ def fetch_places(source: Any, query: str | None, table: str | None) -> None:
             find_places(name, query, table)
 
 
-def list_near(source: str | os.PathLike[str]) -> list[Path]:
-    """Return the local files of a source; for an address, those that have already been fetched."""
-    named = name_place(source)
-    if isinstance(named, Address):
-        return [path for found in named.held.values() for path in found]
-    return _matching(named)
-
-
 def local_name(name: str) -> str:
     """Return the path in the address of a local file, and other names unchanged."""
     if name.startswith("file:"):

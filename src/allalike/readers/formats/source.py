@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -51,16 +50,16 @@ def concatenate(name: str, parts: Sequence[Any], *, mixed: bool = False) -> Any:
     """Join parts of a column; parts of different types are refused, or joined as a list of objects if ``mixed``."""
     parts = [ready(part) for part in parts]
     if all(isinstance(part, list) for part in parts):
-        return [value for part in parts for value in part]
+        return list(chain.from_iterable(parts))
     arrays = [pa.array(part) if isinstance(part, list) else part for part in parts]
-    columns = [part if isinstance(part, pa.ChunkedArray) else pa.chunked_array([part]) for part in arrays]
-    if len({column.type for column in columns}) > 1:  # a column may be a dictionary in some of the files
-        columns = [column.cast(value_type(column.type)) for column in columns]
-    kinds = {column.type for column in columns}
+    if len({array.type for array in arrays}) > 1:  # a column may be a dictionary in some of the files
+        arrays = [array.cast(value_type(array.type)) for array in arrays]
+    kinds = {array.type for array in arrays}
     if mixed and len(kinds) > 1:
-        return [value for part in parts for value in cells(part)]
+        return list(chain.from_iterable(map(cells, parts)))
     check_types(name, kinds)
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+    chunks = (array.chunks if isinstance(array, pa.ChunkedArray) else [array] for array in arrays)
+    return pa.chunked_array(list(chain.from_iterable(chunks)), arrays[0].type)
 
 
 def value_type(kind: Any) -> Any:
@@ -174,7 +173,7 @@ class Source:
         The step ``adds`` or replaces columns, and ``needs`` and ``drops`` others. Its arguments are the columns of a
         batch and the number of rows before it, or the columns of the ``whole`` table. ``says`` are its messages.
         """
-        added, dropped = {*adds}, {*drops}
+        added = {*adds}
 
         def find_needed(asked: Sequence[str]) -> list[str]:
             more = needs if added & {*asked} else ()
@@ -187,21 +186,24 @@ class Source:
             changed = step({**columns, **{name: ready(columns[name]) for name in needs}}, before)
             return {name: changed[name] for name in asked}
 
-        def stream(asked: Sequence[str], batches: Any) -> Iterator[Columns]:
+        def read(asked: Sequence[str], rows: int | None) -> Columns:
+            return change(self.read(find_needed(asked), None if whole else rows), asked)
+
+        def stream(asked: Sequence[str]) -> Iterator[Columns]:
             before = 0
-            for batch in batches(find_needed(asked)):
+            for batch in self.stream(find_needed(asked)) if self.stream else ():
                 yield change(batch, asked, before)
                 before += len(next(iter(batch.values())))
 
-        known: dict[str, Any] = {"n_bytes": lambda asked: self.n_bytes(find_needed(asked))}
-        known["remarks"] = _Chained(self.remarks, says)
-        kept = [name for name in self.names if name not in dropped]
-        known["names"] = list(dict.fromkeys([*kept, *adds]))
-        if not whole:
-            known["read"] = lambda asked, rows: change(self.read(find_needed(asked), rows), asked)
-            known["stream"] = self.stream and partial(stream, batches=self.stream)
-            known["records"] = self.records
-        return self.loaded_by(lambda asked: change(self.load(find_needed(asked)), asked), **{**known, **changes})
+        facts: dict[str, Any] = {
+            "names": list(dict.fromkeys([*(name for name in self.names if name not in {*drops}), *adds])),
+            "n_bytes": lambda asked: self.n_bytes(find_needed(asked)),
+            "remarks": _Chained(self.remarks, says),
+            "stream": None if whole or self.stream is None else stream,
+            "records": None if whole else self.records,
+            "parts": (),
+        }
+        return replace(self, read=read, **{**facts, **changes})
 
     def with_constant(self, name: str, value: Any, **changes: Any) -> Source:
         """Return the table with a further column of one constant value."""
@@ -210,10 +212,8 @@ class Source:
             first = ready(next(iter(columns.values()), []))
             return columns | {name: pa.array([value] * len(first))}
 
-        table = self.with_step(step, adds=[name], **changes)
-        if (records := self.records) is None:
-            return table
-        return replace(table, records=lambda: [record | {name: value} for record in records()])
+        records = self.records and (lambda: [record | {name: value} for record in self.records()])  # type: ignore[misc]
+        return self.with_step(step, adds=[name], **{"records": records, **changes})
 
     def with_rows(self, rows: npt.NDArray[np.bool_], **changes: Any) -> Source:
         """Return a table of the selected rows."""
@@ -287,6 +287,14 @@ def join(tables: Sequence[Source]) -> Source:
             parts = [table.sample(-(-rows // len(some)), asked) for table in some]
         return {name: concatenate(name, [part[name] for part in parts], mixed=rows is not None) for name in asked}
 
+    def stream(asked: Sequence[str]) -> Iterator[Columns]:
+        kinds: dict[str, Any] = {}
+        for batch in chain.from_iterable(table.stream(asked) for table in tables if table.stream):
+            for name, array in batch.items():
+                kind = value_type(array.type)
+                check_types(name, {kinds.setdefault(name, kind), kind})
+            yield batch
+
     streams = all(table.stream is not None for table in tables)
     listed = [table.records for table in tables if table.records is not None]
     return Source(
@@ -294,7 +302,7 @@ def join(tables: Sequence[Source]) -> Source:
         read,
         f"{tables[0].where} and {len(tables) - 1} more",
         text=all(table.text for table in tables),
-        stream=partial(_stream, tables) if streams else None,
+        stream=stream if streams else None,
         n_bytes=lambda asked: sum(table.n_bytes(asked) for table in tables) if streams else 0,
         written=all(table.text or table.written for table in tables),
         decimal="," if any(table.decimal == "," for table in tables) else ".",
@@ -305,18 +313,6 @@ def join(tables: Sequence[Source]) -> Source:
         records=(lambda: [row for rows in listed for row in rows()]) if len(listed) == len(tables) else None,
         domain=tables[0].domain if len({table.domain for table in tables}) == 1 else "",
     )
-
-
-def _stream(tables: Sequence[Source], names: Sequence[str]) -> Iterator[Columns]:
-    """Read the tables in order; a column must have the same type in all of them."""
-    kinds: dict[str, Any] = {}
-    for table in tables:
-        assert table.stream is not None
-        for batch in table.stream(names):
-            for name, array in batch.items():
-                kind = value_type(array.type)
-                check_types(name, {kinds.setdefault(name, kind), kind})
-            yield batch
 
 
 def take_rows(batches: Iterable[Mapping[str, Any]], names: Sequence[str], rows: int | None = None) -> Columns:

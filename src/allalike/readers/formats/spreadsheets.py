@@ -15,7 +15,7 @@ from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_prolog, check_unpacked
 from allalike.readers.formats.failures import check_gaps, check_names
 from allalike.readers.formats.source import Source, of_columns
-from allalike.readers.formats.text import MIN_COLUMNS, count_above, describe_above, name_columns
+from allalike.readers.formats.text import MIN_COLUMNS, count_above, name_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,10 +44,9 @@ def open_sheet(path: Path, files: Files) -> Source:
     where = str(path) if len(sheets) == 1 else f"{path} (sheet {name!r})"
     cells, n_merged = sheets[name]
     n_above = count_above(cells)
-    above, (first, *rows) = cells[:n_above], cells[n_above:]
-    names, notes = name_columns(first, rows, where)
+    names, has_header, remarks = name_columns(cells, n_above, where)
     check_names(names, where)
-    remarks = [*describe_above(above, where), *notes]
+    rows = cells[n_above + has_header :]
     if n_merged:
         remarks.append(f"{where} has merged cells: their value is copied to each of their rows.")
     columns = {each: pa.chunked_array([[row[place] for row in rows]], pa.string()) for place, each in enumerate(names)}

@@ -10,7 +10,7 @@ import io
 import os
 import re
 from collections import Counter
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
@@ -23,14 +23,14 @@ from allalike._core.late import late_pattern, pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
 from allalike._core.words import count
 from allalike.errors import InputError
-from allalike.readers.formats.compression import find_packing, inner_path, open_for_threads, read_start
+from allalike.readers.formats.compression import find_packing, inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
-from allalike.readers.formats.failures import TOO_LONG, check_columns, guard
-from allalike.readers.formats.files import NA, Files
+from allalike.readers.formats.failures import TOO_LONG, each_batch, guard
+from allalike.readers.formats.files import Files
 from allalike.readers.formats.source import Source, take_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 Row = list[str]
@@ -87,7 +87,6 @@ _MIN_ROWS = 5  # below a clear header
 _HEADER_ROWS = 1000  # compared with the first row
 _RECURRING = 0.9  # minimum share of recurring values below a name
 _MAX_DIGITS = 19  # of a column number
-_TOTAL = late_pattern(r"(?i)\s*(grand |sub)?(totals?|sum|mean|average|median)\s*:?\s*")
 _NUMBER = late_pattern(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*%?\s*")
 
 
@@ -109,39 +108,17 @@ def count_above(rows: Sequence[Row]) -> int:
     return 0
 
 
-def name_columns(first: Row, rows: Sequence[Row], where: str) -> tuple[list[str], list[str]]:
-    """Return the names of columns, and a message if the first row is not a header."""
+def name_columns(rows: Sequence[Row], n_above: int, where: str) -> tuple[list[str], bool, list[str]]:
+    """Return the names of columns, whether they are in a header, and messages about the rows above it."""
+    first, below, remarks = rows[n_above], rows[n_above + 1 :], []
+    if above := list(filter(None, map(_filled, rows[:n_above]))):
+        shown = shorten(" ".join(above[0]))
+        remarks.append(f"Excluded from {where}: {count(len(above), 'row')} above the header ({shown}).")
     numbered = [f"column{number}" for number in range(1, len(first) + 1)]
-    if _is_answer(first, rows):
+    if _is_answer(first, below):
         listed = ", ".join(numbered[:3]) + " ..." * (len(first) > 3)
-        return numbered, [f"{where} has no header: its columns are named {listed}."]
-    if len(rows) >= _MIN_ROWS:
-        _check_summaries(rows, where)
-    return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], []
-
-
-def _check_summaries(rows: Sequence[Row], where: str) -> None:
-    """Refuse a row of units below the header, and a row of totals at the end, because neither contains answers."""
-    n_units = 0
-    for cell, column, is_numeric in _list_below(rows[0], rows[1:]):
-        is_text = bool(cell.strip()) and _NUMBER.fullmatch(cell) is None
-        if cell.strip() and not (is_text if is_numeric else cell not in column and len(set(column)) < len(column)):
-            n_units = 0
-            break
-        n_units += is_numeric and is_text and cell.strip() not in NA and any(map(str.isalpha, cell))
-    filled = _filled(rows[-1])
-    is_total = bool(filled) and _TOTAL.fullmatch(filled[0]) is not None and len(filled) < len(rows[-1])
-    for number, what in ((1, "units"),) * bool(n_units) + ((len(rows), "totals"),) * is_total:
-        shown = shorten(", ".join(rows[number - 1]))
-        raise InputError(f"{where}: row {number:,} has {what} ({shown}), not an answer. Delete the row.")
-
-
-def describe_above(above: Sequence[Row], where: str) -> list[str]:
-    """Describe the rows that were excluded above a table."""
-    rows = list(filter(None, map(_filled, above)))
-    if not rows:
-        return []
-    return [f"Excluded from {where}: {count(len(rows), 'row')} above the header ({shorten(' '.join(rows[0]))})."]
+        return numbered, False, [*remarks, f"{where} has no header: its columns are named {listed}."]
+    return [name if name.strip() else other for name, other in zip(first, numbered, strict=True)], True, remarks
 
 
 def _filled(row: Row) -> Row:
@@ -214,72 +191,62 @@ def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: b
     where = str(path)
     separator = _SEPARATOR_LINE.match(text)
     body = text[separator.end() :] if separator else text
-    above, n_lines = _find_above(body, preferred, whole)
-    body = "".join(body.splitlines(keepends=True)[n_lines:]) if n_lines else body
-    delimiter = separator[1] if separator else _find_delimiter(body, preferred, whole)
-    records = _read_start(body, delimiter, whole, _FIRST_ROWS)
-    if not records or not body.strip():
+    if not body.strip():
         raise InputError(f"{where} has only empty lines. Give a file with rows of answers.")
-    if len(records) == 1 and not whole:  # it may be incomplete
+    marks = [separator[1]] if separator else [preferred, *(mark for mark in _DELIMITERS if mark != preferred)]
+    delimiter, n_above = _find_delimiter(body, marks, whole)
+    records = _read_start(body, delimiter, whole, _FIRST_ROWS)
+    rows = [fields for fields, _, _ in records]
+    if len(rows) <= n_above + 1 and not whole:  # the header may be incomplete
         return None
-    if len(records) == 1 and not body.endswith(("\n", "\r")):
+    if len(rows) == n_above + 1 and not body.endswith(("\n", "\r")):
         raise InputError(
             f"{where} is a single line without an end: a header without rows. The file seems to be truncated."
         )
-    (first, begin, last), rows = records[0], [fields for fields, _, _ in records[1:]]
+    first, begin, last = records[n_above]
     if "\0" in "".join(first):
         raise InputError(f"{where} cannot be read as text with columns: its header has zero bytes, so it is binary.")
-    names, notes = name_columns(first, rows, where)
-    padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *rows) for cell in row[1:])
+    names, has_header, remarks = name_columns(rows, n_above, where)
+    below = rows[n_above + 1 :]
+    padded = len(first) > 1 and all(not cell or cell[0] == " " for row in (first, *below) for cell in row[1:])
     names = [name.strip() for name in names] if padded else names
-    if any(top != bottom for _, top, bottom in records[1:]):  # check quotes also in columns that are not read
+    if any(top != bottom for _, top, bottom in records[n_above + 1 :]):  # also in columns that are not read
         columns = {}
         for place, name in enumerate(names):
-            columns[name] = pa.array([row[place] if place < len(row) else "" for row in rows])
-        check_quotes(columns, names, delimiter, where)
+            columns[name] = pa.array([row[place] if place < len(row) else "" for row in below])
+        _check_quotes(columns, names, delimiter, where)
     return _Text(
         path,
         encoding,
         names,
         delimiter,
-        skip=bool(separator) + n_lines + (begin - 1 if notes else last),
-        trailing={len(row) for row in rows} == {len(names) + 1} and not any(row[-1].strip() for row in rows),
+        skip=bool(separator) + (last if has_header else begin - 1),
+        trailing={len(row) for row in below} == {len(names) + 1} and not any(row[-1].strip() for row in below),
         padded=padded,
-        decimal_comma=delimiter != "," and _has_decimal_commas(rows[:_DECIMAL_ROWS]),
-        remarks=[*describe_above(above, where), *notes],
+        decimal_comma=delimiter != "," and _has_decimal_commas(below[:_DECIMAL_ROWS]),
+        remarks=remarks,
     )
 
 
-def _find_above(text: str, preferred: str, whole: bool) -> tuple[list[Row], int]:
-    """Return the rows above the header, and their number of lines."""
-    marks = tuple(dict.fromkeys((preferred, *_DELIMITERS[:-1])))
-    for mark in marks:
-        records = _read_start(text, mark, whole, _SCORED_ROWS)
-        rows = [fields for fields, _, _ in records]
-        if len(rows) > MIN_COLUMNS and {len(row) for row in rows} == {2}:
-            return [], 0  # two columns, one of which may contain lists
-        above = rows[: count_above(rows)]
-        others = [other for other in marks if other != mark]
-        if above and not any(mark.join(row).count(other) > 1 for row in above for other in others):
-            return above, records[len(above)][1] - 1
-    return [], 0
-
-
-def _find_delimiter(text: str, preferred: str, whole: bool) -> str:
-    """Return the delimiter: the character in the first line that splits all rows most evenly."""
+def _find_delimiter(text: str, marks: Sequence[str], whole: bool) -> tuple[str, int]:
+    """Return the mark that splits all rows most evenly, and the number of rows above the header."""
+    best, has_pairs = (False, 0.0, False), False
     head = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
-    present = [mark for mark in dict.fromkeys((preferred, *_DELIMITERS)) if mark in head]
-    if len(present) < 2 and " " not in present:
-        return present[0] if present else preferred
-    best, chosen = (False, 0.0, False), preferred
-    for mark in present:
-        widths = [len(fields) for fields, _, _ in _read_start(text, mark, whole, _SCORED_ROWS)] or [0]
-        first, below = widths[0], widths[1:] or widths
-        usual, times = Counter(below).most_common(1)[0]
-        is_even = mark != " " or (first in (usual, usual - 1) and set(widths[1:]) <= {usual})  # any text has spaces
-        score = (first >= MIN_COLUMNS, times / len(below), mark == preferred)
+    present = [mark for mark in marks if mark in head]
+    chosen = present[0] if len(present) == 1 and present != [" "] else marks[0], 0
+    for mark in marks:
+        rows = [fields for fields, _, _ in _read_start(text, mark, whole, _SCORED_ROWS)] or [[]]
+        has_pairs |= len(rows) > MIN_COLUMNS and {len(row) for row in rows} == {2}  # one of which may be a list
+        n_above = 0 if has_pairs or mark == " " else count_above(rows)
+        others = [other for other in _DELIMITERS[:-1] if other != mark]
+        if any(mark.join(row).count(other) > 1 for row in rows[:n_above] for other in others):
+            n_above = 0
+        first, *below = map(len, rows[n_above:])
+        usual, times = Counter(below or [first]).most_common(1)[0]
+        is_even = mark != " " or (first in (usual, usual - 1) and {*below} <= {usual})  # any text has spaces
+        score = (first >= MIN_COLUMNS, times / max(len(below), 1), mark == marks[0])
         if min(usual, first) > 1 and usual <= first + 1 and is_even and score > best:
-            best, chosen = score, mark
+            best, chosen = score, (mark, n_above)
     return chosen
 
 
@@ -329,15 +296,16 @@ class _Text:
 
     def stream(self, asked: Sequence[str], size: int = 0, *, whole: bool = False) -> Iterator[dict[str, Any]]:
         """Yield columns in batches of rows; Python parses the rest from the first block with a ragged row."""
-        before, where = 0, str(self.path)
+        before = 0
         for read in (partial(self._read_evenly, size=size, whole=whole), self._fill_rows):
             batches = read(asked, before)
             try:
-                while (columns := self._guard(partial(next, batches, None))) is not None:
+                for columns in each_batch(
+                    self.path, _FORMAT, batches, encoding=self.encoding, before=before, text=True
+                ):
                     if self.padded:
                         columns = {name: pc.utf8_trim_whitespace(column) for name, column in columns.items()}
-                    check_columns(columns, where, before=before, text=True)
-                    check_quotes(columns, self.names, self.delimiter, where, before=before)
+                    _check_quotes(columns, self.names, self.delimiter, str(self.path), before=before)
                     before += len(next(iter(columns.values()), ()))
                     yield columns
             except _RaggedError:
@@ -350,10 +318,11 @@ class _Text:
 
         if self.delimiter == " ":
             raise _RaggedError
+        with_threads = not size and not find_packing(self.path)  # which would hang if unpacking raised an error
         options = (
             pacsv.ReadOptions(
                 block_size=size or _BLOCK_BYTES,
-                use_threads=not size,
+                use_threads=with_threads,
                 column_names=[*self.names, *["\0"] * self.trailing],
                 skip_rows=self.skip,
                 encoding="utf8" if self.encoding.startswith("utf-8") else self.encoding,
@@ -383,8 +352,8 @@ class _Text:
         where = str(self.path)
         n_rows, width, short = 0, len(self.names), []
         with self._open() as source, io.TextIOWrapper(source, with_mark(self.encoding), newline="") as lines:
-            records = _split_rows(islice(lines, self.skip, None), self.delimiter)
-            while chunk := _take_records(records, where, n_rows):
+            records = _split_rows(islice(lines, self.skip, None), self.delimiter, where)
+            while chunk := list(islice(records, _BATCH_ROWS)):
                 for row, (fields, line, _) in enumerate(chunk, start=n_rows + 1):
                     which = f"row {row:,} (line {self.skip + line:,})" if len(fields) != width else ""
                     if any(field.strip() for field in fields[width:]):
@@ -412,75 +381,47 @@ class _Text:
             self.remarks.extend([message] if message not in self.remarks else [])
 
     def _open(self) -> Any:
-        packed = find_packing(self.path)
-        return open_for_threads(self.path) if packed else nullcontext(pa.OSFile(os.fspath(self.path)))
-
-    def _guard(self, read: Callable[[], Any]) -> Any:
-        try:
-            return guard(self.path, _FORMAT, read)
-        except InputError as error:
-            if isinstance(error.__cause__, UnicodeError):
-                raise undecodable(self.path, self.encoding, error.__cause__) from error
-            raise
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Allow the csv module to read fields as long as Arrow's."""
-    before = csv.field_size_limit(MAX_FIELD_BYTES)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+        return open_bytes(self.path) if find_packing(self.path) else pa.OSFile(os.fspath(self.path))
 
 
 def _read_start(text: str, delimiter: str, whole: bool, most: int) -> list[Record]:
     """Return the first rows, except a last row that may be incomplete."""
     records: list[Record] = []
-    with _long_fields(), suppress(csv.Error):  # reading raises the error
+    with suppress(InputError):  # reading raises it again
         records.extend(islice(_split_rows(io.StringIO(text, newline=""), delimiter), most + 1))
     return records if whole or len(records) > most or len(records) < 2 else records[:-1]
 
 
-def _split_rows(lines: Iterable[str], delimiter: str) -> Iterator[Record]:
+def _split_rows(lines: Iterable[str], delimiter: str, where: str = "") -> Iterator[Record]:
     """Yield the rows of a text, with their first and last lines; empty lines are skipped."""
+    csv.field_size_limit(MAX_FIELD_BYTES)  # as for Arrow
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter == " ")
     last = 0
-    for fields in reader:
-        first, last = last + 1, reader.line_num
-        if delimiter == " " and fields and not fields[-1]:
-            fields.pop()
-        if fields:
-            yield fields, first, last
-
-
-def _take_records(records: Iterator[Record], where: str, before: int) -> list[Record]:
-    taken: list[Record] = []
     try:
-        with _long_fields():
-            taken.extend(islice(records, _BATCH_ROWS))
+        for fields in reader:
+            first, last = last + 1, reader.line_num
+            if delimiter == " " and fields and not fields[-1]:
+                fields.pop()
+            if fields:
+                yield fields, first, last
     except csv.Error as error:
-        row = before + len(taken)
-        raise InputError(f"{where} cannot be read as text with columns: {error}, after row {row:,}.") from error
-    return taken
+        raise InputError(f"{where} cannot be read as {_FORMAT}: {error}, after line {last:,}.") from error
 
 
-def check_quotes(
+def _check_quotes(
     columns: Mapping[str, Any], names: Sequence[str], delimiter: str, where: str, *, before: int = 0
 ) -> None:
     """Refuse a field that contains further rows: lines with as many fields, some with values found in their columns."""
     list_values = cache(lambda name: set(columns[name].unique().to_pylist()))
-
-    def is_row(line: str, own: str) -> bool:
-        cells = [(name, cell) for name, cell in zip(names, line.split(delimiter), strict=True) if cell.strip()]
-        return any(cell in list_values(name) for name, cell in cells if name in columns and name != own)
-
     for name, column in columns.items():
         if not _has_breaks(column):
             continue
         for row in pc.indices_nonzero(pc.match_substring(column, "\n")).to_pylist()[:_MOST_BROKEN]:
             for line in str(column[row].as_py()).splitlines()[1:]:
-                if line.count(delimiter) == len(names) - 1 and is_row(line, name):
+                cells = dict(zip(names, line.split(delimiter), strict=False))
+                others = [other for other in columns if other != name and cells.get(other, "").strip()]
+                is_row = line.count(delimiter) == len(names) - 1
+                if is_row and any(cells[other] in list_values(other) for other in others):
                     raise InputError(
                         f"{where}: the {name!r} in row {before + row + 1:,} begins with a quote that is closed too"
                         f" late: the field contains the row {line[:80]!r}. Close the quote, or double it if it belongs"

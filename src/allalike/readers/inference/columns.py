@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations, product
@@ -22,13 +23,10 @@ from allalike.readers.column_names import (
     pick_columns,
     rate_name,
 )
-from allalike.readers.inference.samples import TableSample, find_matrix
+from allalike.readers.inference.samples import ColumnSample, TableSample, find_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
     from allalike.readers.formats.source import Source
-    from allalike.readers.inference.samples import ColumnSample
 
 SAMPLE_ROWS, _MIN_SAMPLE_ROWS, _SAMPLE_CELLS = 100_000, 5_000, 240_000
 _MIN_ROWS = 12  # fewer rows do not show what columns contain
@@ -93,9 +91,9 @@ def _expand(table: Source, records: Sequence[Any], chosen: Mapping[str, str]) ->
     paths = list(chosen.values())
     if len(paths) < len(SYNONYMS):
         same = (group for group in list_paths(records) if find_list(group) == find_list(paths))
-        paths = list(dict.fromkeys((*paths, *next(same, []))))
+        paths += next(same, [])
     try:
-        return expand_records(records, paths, table.where)
+        return expand_records(records, list(dict.fromkeys(paths)), table.where)
     except ColumnError as error:
         wrong = {role: None for role, name in chosen.items() if name not in table.names}
         error.proposals = (Proposal({"columns": wrong}),)
@@ -126,8 +124,8 @@ def _infer(table: Source, known: Mapping[str, str], na: frozenset[str]) -> dict[
         raise question
     if best is None or best.content < _TRUSTED:
         raise _ask_paths(table, known) or contents.ask(what="" if best else unclear)
-    if why := contents.find_doubt(by_name):
-        raise contents.ask(why)
+    if not contents.is_clear(by_name):
+        raise contents.ask("Their names and values do not show it clearly.")
     return best.columns
 
 
@@ -301,8 +299,8 @@ class _Contents:
             return False
         return all(name == by_name[role] or rate_name(name, role) >= 0 for role, name in best.columns.items())
 
-    def find_doubt(self, by_name: Mapping[str, str]) -> str:
-        """Return the reason why the best candidate is uncertain, or "" if it is certain."""
+    def is_clear(self, by_name: Mapping[str, str]) -> bool:
+        """Return whether the best candidate leads, no name contradicts it, and two names or the content support it."""
         sample, best = self.sample, self.candidates[0]
         columns = best.columns
         lead = rate_agreement(sample, columns["label"], columns["task"])
@@ -310,21 +308,17 @@ class _Contents:
         fewer = sample[columns["worker"]].n_values <= sample[columns["task"]].n_values
         sure = lead >= _AGREEMENT_LEAD and fewer  # that worker and task are not swapped
         turned = {**columns, "worker": columns["task"], "task": columns["worker"]}
-        near = [each for each in self.candidates[1:] if each.score > best.score - _CLEAR_LEAD]
-        for rival in (each.columns for each in near if not best.is_like(each, sample)):
-            if not sure or rival != turned:
-                role = next(role for role, name in columns.items() if name != rival[role])
-                return f"The {role} may be {columns[role]!r} or {rival[role]!r}."
-        rates = {role: rate_name(name, role) for role, name in columns.items()}
-        odd = [name for role, name in columns.items() if role not in self.known and rates[role] < 0]
-        others = {role: by_name[role] for role, name in columns.items() if name != by_name.get(role, name)}
-        if odd := [*odd, *(name for role, name in others.items() if rates[role] < _INFORMATIVE_NAME)]:
-            return f"The name {odd[0]!r} and the content of the column contradict each other."
-        if sum(role in self.known or rate >= _INFORMATIVE_NAME for role, rate in rates.items()) >= 2:
-            return ""
-        if len(sample.names) > len(SYNONYMS):
-            return "Their names do not show it, and their content is ambiguous."
-        return "" if sure else "Worker and task may be swapped."
+        for rival in self.candidates[1:]:
+            near = rival.score > best.score - _CLEAR_LEAD and not best.is_like(rival, sample)
+            if near and not (sure and rival.columns == turned):
+                return False
+        named = 0
+        for role, name in columns.items():
+            rate = rate_name(name, role)
+            if (role not in self.known and rate < 0) or (name != by_name.get(role, name) and rate < _INFORMATIVE_NAME):
+                return False
+            named += role in self.known or rate >= _INFORMATIVE_NAME
+        return named >= 2 or (sure and len(sample.names) == len(SYNONYMS))
 
     def ask(
         self, why: str = "None of them fits well.", *, what: str = "", ways: Sequence[Proposal] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -35,8 +35,6 @@ from allalike.readers.inference.numbers import MAX_CLASSES, OR_CLASSES, SAMPLE_R
 from allalike.readers.rating_scales import NO_OPINION, find_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from allalike._core.columns.factors import Codes
     from allalike.answers.answers import Sample
 
@@ -247,10 +245,9 @@ def _read_dates(labels: _Labels) -> Domain | None:
             proposals=_propose(*(_make("date", form=form) for form in forms)),
         )
     if all(map(_DAY.fullmatch, texts)):
-        odd = [next((text for text in texts if not _are_dates([text], form)), texts[0]) for form in DATE_FORMS[:2]]
         raise LabelError(
-            "The labels look like dates, but no order of day and month fits both"
-            f" {odd[0]!r} and {odd[1]!r}. Write all in one format. {OR_CLASSES}"
+            f"The labels look like dates, such as {texts[0]!r}, but no order of day and month fits all of them. Write"
+            f" all in one format. {OR_CLASSES}"
         )
     return None
 
@@ -358,12 +355,6 @@ def _read_scales(labels: _Labels) -> Domain | None:
     return None
 
 
-def _read_words(labels: _Labels) -> Domain | None:
-    """Read labels with at least one word of two letters: they are not dates, lists or tags of tokens."""
-    words = any(len(text) > 1 and text.isalpha() for text in labels.values)
-    return _read_classes_or_texts(labels) if words else None
-
-
 def _read_written_objects(labels: _Labels) -> Domain | None:
     """Read lists of objects in JSON, or tags of tokens separated by blanks."""
     texts = labels.values
@@ -406,13 +397,10 @@ def _read_objects(labels: _Labels) -> Domain | None:
     regions = [item for item in items if isinstance(item, dict) or _has_ends(item, int | float)]
     if (domain := _find_objects(values)) is not None or not items or len(regions) < len(items):
         return domain
-    if not any(isinstance(item, dict) for item in items):
-        raise LabelError(
-            f"{labels.where}: spans such as {items[0]} need whole numbers. Use milliseconds instead of seconds."
-        )
     raise LabelError(
-        f"{labels.where}: no label type fits these regions or objects, such as {str(items[0])[:60]}."
-        " Compare them by your own distance (domain 'custom' in Python), or read another question of the file."
+        f"{labels.where}: no label type fits these regions or objects, such as {str(items[0])[:60]}. Spans need whole"
+        " numbers, such as milliseconds. Compare others by your own distance (domain 'custom' in Python), or read"
+        " another question of the file."
     )
 
 
@@ -511,7 +499,6 @@ _TEXTS: tuple[_Recogniser, ...] = (
     _read_dates,  # 31/01/2024  Jan 31, 2024
     _read_items,  # a;b  a, b
     _read_scales,  # Strongly disagree ... Strongly agree
-    _read_words,
     _read_moments,  # 2024-01-31
     _read_written_objects,  # [[0, 4, "PER"]]  O B-PER
     _read_orders,  # a>b>c

@@ -12,7 +12,7 @@ from allalike._core.columns.column import Column
 from allalike._core.late import late_pattern
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.written_labels import NumberForm
-from allalike.errors import LabelError
+from allalike.errors import LabelError, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,17 +156,13 @@ def find_number_form(texts: Sequence[str]) -> NumberForm | None:
                 abstain_label=odd[0] if len(odd) == 1 else tuple(odd),
             )
         return None
-    bare = first.pop("", None)
+    units = [_read_unit(number) for unit, number in first.items() if unit]
+    form = _find_marks(numbers, units[0] if units else NumberForm()) if len(units) < 2 else None
     if len(first) > 1:
-        shown = ", ".join(f"{_read_unit(number).unit} in {number[0]!r}" for number in [*first.values()][:3])
-        raise LabelError(f"The labels have different units: {shown}. Convert all labels to one unit. {OR_CLASSES}")
-    example = next(iter(first.values()), numbers[0])
-    form = _find_marks(numbers, _read_unit(example))
-    if first and bare is not None:
+        shown = ", ".join(f"{_read_unit(number).unit or 'none'} in {number[0]!r}" for number in [*first.values()][:3])
         raise LabelError(
-            f"Some labels have a unit, such as {example[0]!r}, and others have none, such as {bare[0]!r}. If all have"
-            f" the unit {_read_unit(example).unit}, choose this domain.",
-            domain=f'real(form="{form or _read_unit(example)}")',
+            f"The labels have different units: {shown}. Convert all labels to one unit. {OR_CLASSES}",
+            proposals=[Proposal({"domain": f'real(form="{form or units[0]}")'})] if len(units) == 1 else (),
         )
     return None if form == NumberForm() else form
 

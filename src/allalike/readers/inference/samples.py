@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,7 @@ from allalike._core.columns.values import is_nothing, numpy_of
 from allalike._core.late import late_pattern, pa, pd
 from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, name_consensus, rate_name
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
 
 _TYPE_VALUES = 400  # distinct values that show the type of a column
 _MAX_BINS = 10
@@ -60,44 +58,27 @@ _QUESTION = late_pattern(r"(?:q|question|item|task)[\W_]*\d+.*|.*\?|.*\[.+\]", r
 _FAMILIES = {"date": "dates", "url": "addresses", "nested": "nested values", "truth value": "numbers"}
 
 
-@dataclass(frozen=True, eq=False)
 class ColumnSample:
     """A column of a sample: the code of each row, the distinct values, a mask of missing rows, and the type.
 
-    Missing values have codes as well. ``n_present`` is the number of distinct values that are not missing.
+    Missing values have codes as well. ``n_present`` is the number of distinct values that are not missing, ``n_filled``
+    the number of rows with a value, ``texts`` some values as texts, and ``words`` their mean number of words.
     """
 
-    name: str
-    codes: Codes
-    values: list[Any]
-    missing: npt.NDArray[np.bool_]
-    kind: str
-    n_present: int
-
-    @property
-    def n_values(self) -> int:
-        """The number of distinct values, a missing one included."""
-        return len(self.values)
+    def __init__(self, name: str, codes: Codes, values: list[Any], empty: Sequence[bool], kind: str) -> None:
+        self.name, self.codes, self.values, self.kind = name, codes, values, kind
+        self.missing = np.array(empty, np.bool_)[codes]
+        self.n_values, self.n_present = len(values), len(values) - sum(empty)
+        self.n_filled = len(codes) - int(self.missing.sum())
+        self.is_numeric = kind in ("whole", "number")
+        self.texts = [str(value) for value in values[:_TYPE_VALUES] if value is not None] or [""]
+        self.words = sum(len(text.split()) for text in self.texts) / len(self.texts)
+        self._empty = empty
 
     @cached_property
-    def n_filled(self) -> int:
-        """The number of rows with a value."""
-        return int((~self.missing).sum())
-
-    @cached_property
-    def texts(self) -> list[str]:
-        """Some of the distinct values as texts."""
-        return [str(value) for value in self.values[:_TYPE_VALUES] if value is not None] or [""]
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all values are numbers."""
-        return self.kind in ("whole", "number")
-
-    @cached_property
-    def words(self) -> float:
-        """The mean number of words in a value."""
-        return sum(len(text.split()) for text in self.texts) / len(self.texts)
+    def present(self) -> set[str]:
+        """The values that are not missing, as texts."""
+        return {str(value) for value, empty in zip(self.values, self._empty, strict=True) if not empty}
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.float64]:
@@ -215,15 +196,13 @@ def _encode(name: str, data: Any, na: frozenset[str]) -> ColumnSample:
         codes, values = numpy_of(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
     empty = [value.strip() in na if isinstance(value, str) else is_nothing(value) for value in values]
     if kind == "text":
-        present = (str(value) for value, is_empty in zip(values, empty, strict=True) if not is_empty)
-        texts = [text.strip() for text in islice(present, _TYPE_VALUES)]
-        fits = (
-            other
-            for other, (pattern, share) in _TEXT_TYPES.items()
-            if texts and sum(map(bool, map(pattern.fullmatch, texts))) >= share * len(texts)
-        )
-        kind = next(fits, kind)
-    return ColumnSample(name, codes, values, np.array(empty, np.bool_)[codes], kind, empty.count(False))
+        shown = islice((value for value, gone in zip(values, empty, strict=True) if not gone), _TYPE_VALUES)
+        texts = [str(value).strip() for value in shown]
+        for other, (pattern, share) in _TEXT_TYPES.items() if texts else ():
+            if sum(map(bool, map(pattern.fullmatch, texts))) >= share * len(texts):
+                kind = other
+                break
+    return ColumnSample(name, codes, values, empty, kind)
 
 
 def _find_type(data: list[Any]) -> str:
@@ -294,7 +273,7 @@ def _list_same_stem(names: Sequence[str]) -> list[str]:
 def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
     """Return the columns in which most cells have one of a few common classes."""
     columns = [column for column in columns if column.kind != "date" and column.n_present <= _MAX_CLASSES]
-    counts = Counter(value for column in columns for value in _list_values(column))
+    counts = Counter(value for column in columns for value in column.present)
     common = {value for value, count in counts.items() if count > 1}
     few = len(common) <= _MAX_CLASSES
     return [column.name for column in columns if few and _measure_share(column, common) >= _MOST]
@@ -313,10 +292,6 @@ def _list_same_range(columns: Sequence[ColumnSample]) -> list[str]:
     ranges = [(own.min(), own.max()) for own in numbers]
     within = [sum(low <= np.median(own) <= high for low, high in ranges) for own in numbers]
     return [column.name for column, count in zip(columns, within, strict=True) if count > _MOST * len(columns)]
-
-
-def _list_values(column: ColumnSample) -> set[str]:
-    return {str(column.values[code]) for code in set(column.codes[~column.missing].tolist())}
 
 
 def _measure_share(column: ColumnSample, values: Collection[str]) -> float:
@@ -345,7 +320,7 @@ def _are_two(sample: TableSample, pair: Sequence[ColumnSample]) -> bool:
     if not recurs and all(sample[name].n_values < sample.n_rows for name in {*sample.names} - {*names}):
         return False
     if len(_list_same_classes(pair)) == 2:
-        return len(_list_values(pair[0]) | _list_values(pair[1])) > 1
+        return len(pair[0].present | pair[1].present) > 1
     return all(column.is_numeric for column in pair) and len(_list_same_range(pair)) == 2
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.columns.values import arrow_of, is_nothing, numpy_of
@@ -15,22 +17,15 @@ from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
 from allalike._core.words import count
 from allalike.answers.cleaning import check_ids
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.errors import ColumnError, InputError, LabelError, Proposal
 from allalike.readers.column_names import list_names, pick_columns
-from allalike.readers.formats.source import cells, texts
+from allalike.readers.formats.source import Columns, Source, cells, texts
 from allalike.readers.inference.label_types import guess_domain
 from allalike.readers.rating_scales import read_ratings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike.domains import Domain
-    from allalike.readers.formats.source import Columns, Source
+from allalike.readers.reshaping.parts import number_rows
 
 _KINDS = {"place": "a place", "probability": "the probabilities of its options", "vector": "a vector"}
 _LATITUDE = re.compile(r"(?i)(.*(?:^|[^a-z]))(?:lat|latitude)(\W*)")
@@ -98,23 +93,22 @@ def join_columns(table: Source, chosen: Mapping[str, str], domain: Domain | None
 
 def _find_parts(table: Source, chosen: Mapping[str, str], asked: str) -> tuple[str, list[str]]:
     """Return the type of the label that several columns form, and the names of the columns."""
-    found = {"probability": [name for name in table.names if _CHANCE.fullmatch(name)]}
+    if asked and asked not in _KINDS:
+        return "", []
+    named = {"probability": [name for name in table.names if _CHANCE.fullmatch(name)], "place": []}
     latitudes = [match for name in table.names if (match := _LATITUDE.fullmatch(name))]
     if len(latitudes) == 1:
         pattern = re.compile(_LONGITUDE.format(*map(re.escape, latitudes[0].groups())))
-        others = [name for name in table.names if pattern.fullmatch(name)]
-        found["place"] = [latitudes[0][0], *others] if len(others) == 1 else []
-    found = {kind: parts for kind, parts in found.items() if len(parts) > 1}
-    if asked and asked not in _KINDS:
-        return "", []
+        longitudes = [name for name in table.names if pattern.fullmatch(name)]
+        named["place"] = [latitudes[0][0], *longitudes] if len(longitudes) == 1 else []
     if "label" in chosen:
         words = split_label(table, chosen)
-        kind = asked or next((kind for kind, parts in found.items() if parts == words), "")
-        return (kind, words) if kind else ("", [])
-    kinds = [kind for kind in found if asked in ("", kind)]
-    if table.roles or len(kinds) != 1 or not _are_answers(table, chosen, found[kinds[0]], kinds[0]):
+        kind = asked or next((kind for kind, parts in named.items() if parts == words), "")
+        return kind, words if kind else []
+    kinds = [kind for kind, parts in named.items() if len(parts) > 1 and asked in ("", kind)]
+    if table.roles or len(kinds) != 1 or not _are_answers(table, chosen, named[kinds[0]], kinds[0]):
         return "", []
-    return kinds[0], found[kinds[0]]
+    return kinds[0], named[kinds[0]]
 
 
 def _are_answers(table: Source, chosen: Mapping[str, str], parts: Sequence[str], kind: str) -> bool:
@@ -179,59 +173,49 @@ def gather_objects(table: Source, chosen: Mapping[str, str], domain: Domain | No
     others = [name for name in table.names if name not in parts]
     given = {role: name for role, name in chosen.items() if role != "label"}
     picked = pick_columns(others, given, table.where, roles=("worker", "task"))
-    roles = {**picked, "label": chosen.get("label", " ".join(parts))}
+    label = chosen.get("label", " ".join(parts))
+    named = any({*sides} <= {name.casefold() for name in parts} for sides in _SIDES)
 
     def step(columns: Columns, _: int) -> Columns:
-        gathered = _gather(table, columns, picked, parts)
-        return {name: gathered[role] for role, name in roles.items()}
+        ids = {name: table.column(role, columns[name]) for role, name in picked.items()}
+        for column in ids.values():
+            check_ids(column)
+        numbers, first = number_rows([copy(column).factors[0] for column in ids.values()])  # factors drop the values
+        answers: list[list[Any]] = [[] for _ in range(int(first.sum()))]
+        rows = zip(*(cells(table.column(name, columns[name])) for name in parts), strict=True)
+        for row, (number, said) in enumerate(zip(numbers, rows, strict=True), start=1):
+            if thing := _read_object(dict(zip(parts, said, strict=True)), row):
+                plain = {name.casefold(): each for name, each in thing.items()}
+                answers[number].append(plain if named else list(thing.values()))
+        made = Column("label", answers).numbered(np.flatnonzero(first))
+        return {**{name: column.keep(first) for name, column in ids.items()}, label: made}
 
     return table.with_step(
         step,
-        adds=list(roles.values()),
+        adds=[*picked.values(), label],
         needs=[*picked.values(), *parts],
         drops=table.names,
         whole=True,
         says=["Each row is an object. The rows of a worker and a task together are an answer."],
         text=False,
-        roles=roles,
+        roles={**picked, "label": label},
     )
 
 
-def _gather(table: Source, columns: Columns, picked: Mapping[str, str], parts: Sequence[str]) -> dict[str, Column]:
-    """Collect the objects of each worker and task in a list."""
-    ids = {role: table.column(role, columns[name]) for role, name in picked.items()}
-    for column in ids.values():
-        check_ids(column)
-    worker, task = (copy(ids[role]).factors[0] for role in ("worker", "task"))  # a copy, because factors drop values
-    values = [cells(table.column(name, columns[name])) for name in parts]
-    keys = [name.casefold() for name in parts]
-    named = any(set(sides) <= set(keys) for sides in _SIDES)
-    answers: dict[tuple[int, int], list[Any]] = {}
-    first = np.zeros(len(worker), np.bool_)
-    for row, (who, what, *said) in enumerate(zip(worker.tolist(), task.tolist(), *values, strict=True)):
-        first[row] = (who, what) not in answers
-        answer = answers.setdefault((who, what), [])
-        if thing := _read_object(said, keys, row + 1):
-            answer.append(dict(zip(keys, thing, strict=False)) if named else thing)
-    label = Column("label", list(answers.values())).numbered(np.flatnonzero(first))
-    return {**{role: column.keep(first) for role, column in ids.items()}, "label": label}
-
-
-def _read_object(said: list[Any], names: list[str], row: int) -> list[Any]:
-    """Return the numbers and the class of one object, or an empty list if all of its cells are blank."""
-    kinds = [name for name in names if name in BOX_CLASS_KEYS]
+def _read_object(said: dict[str, Any], row: int) -> dict[str, Any]:
+    """Return the numbers and the class of one object, or nothing if all of its cells are blank."""
+    names = list(said)
+    kinds = [name for name in names if name.casefold() in BOX_CLASS_KEYS]
     if not kinds and len(names) % 2:
         kinds = names[-1:]  # with an odd number of columns, the last can only be a class
-    found = {
-        name: cell if name in kinds else _read_number(row, cell, name) for name, cell in zip(names, said, strict=True)
-    }
-    numbers = [name for name in names if name not in kinds]
-    blank = [name for name in numbers if found[name] is None]
-    if len(blank) == len(numbers):
-        return []
+    thing = {name: cell if name in kinds else _read_number(row, cell, name) for name, cell in said.items()}
+    blank = [name for name in names if name not in kinds and thing[name] is None]
+    if len(blank) == len(names) - len(kinds):
+        return {}
     if blank:
         raise LabelError(f"{blank[0]} in row {row} is blank, though others are not. {_FILL_IN}")
-    return [each.strip() if isinstance(each, str) else each for each in found.values() if not _is_blank(each)]
+    filled = {name: each for name, each in thing.items() if not _is_blank(each)}
+    return {name: each.strip() if isinstance(each, str) else each for name, each in filled.items()}
 
 
 def spread_lists(table: Source, chosen: Mapping[str, str], domain: Domain | None) -> Source:

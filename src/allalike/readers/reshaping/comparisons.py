@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.values import arrow_of, numpy_of
 from allalike._core.late import pa, pc
@@ -23,16 +25,9 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import split_items
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYM, is_aside, rate_name
-from allalike.readers.formats.source import value_type
+from allalike.readers.formats.source import Columns as Loaded
+from allalike.readers.formats.source import Source, value_type
 from allalike.readers.inference.samples import TableSample
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike.readers.formats.source import Columns as Loaded
-    from allalike.readers.formats.source import Source
 
 _PAIRS = (("left", "right"), ("model_a", "model_b"))
 _WINNERS = ("winner", "label")

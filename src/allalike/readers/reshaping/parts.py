@@ -12,27 +12,20 @@ a record:
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.late import late_pattern, pd
 from allalike._core.limits import MAX_FIELDS
-from allalike.domains import DOMAINS
+from allalike.domains import DOMAINS, Domain
 from allalike.errors import OptionError
 from allalike.readers.column_names import is_aside, list_names
-from allalike.readers.formats.source import cells, texts
-from allalike.readers.inference.samples import TableSample
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from allalike.domains import Domain
-    from allalike.readers.formats.source import Source
-    from allalike.readers.inference.samples import Codes, ColumnSample
+from allalike.readers.formats.source import Source, cells, ready, texts
+from allalike.readers.inference.samples import ColumnSample, TableSample
 
 SET = "set"  # the option that joins the rows of a worker and a task
 _ID = late_pattern(r"(?i)classification|submission|assignment|(response|annotation|judge?ment|answer)[ _.-]?id")
@@ -48,6 +41,17 @@ _YES, _NO = frozenset({"1", "1.0", "true", "yes", "y", "t"}), frozenset({"0", "0
 
 Answer = dict[str | int, int]  # the named things, each with the first of its rows
 Cell = tuple[str, ...]  # the descriptions of a thing in a row
+Numbers = npt.NDArray[np.int64]
+
+
+def number_rows(keys: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+    """Number the distinct combinations of codes in order of appearance; also mark the first row of each."""
+    numbers: Numbers = np.zeros(len(keys[0]), np.int64)
+    for codes in keys:
+        numbers = pd.factorize(numbers * (int(codes.max(initial=0)) + 1) + codes)[0]
+    first = np.zeros(len(numbers), np.bool_)
+    first[np.unique(numbers, return_index=True)[1]] = True
+    return numbers, first
 
 
 def find_parts(
@@ -73,43 +77,37 @@ def find_parts(
         name
         for name in ids
         if all(head.depends_on(key, name) for key in keys) and _differ(label.codes[there], head[name].codes[there])
-    ][:1]
+    ]
     if not known and not given:
         return None
-    answers = np.zeros(head.n_rows, np.int64)
-    for name in (*keys, *known):
-        answers = np.unique(answers * head[name].n_values + head[name].codes, return_inverse=True)[1]
+    keys += known[:1]
+    answers, _ = number_rows([head[name].codes for name in keys])
     columns = [head[name] for name in others if name not in ids and (domain is None or domain.name != SET)]
-    return [*keys, *known], [column.name for column in columns if _describes_parts(column, answers, there)]
+    return keys, [column.name for column in columns if _describes_parts(column, answers, there)]
 
 
-def _differ(codes: Codes, groups: Codes) -> bool:
+def _differ(codes: Numbers, groups: Numbers) -> bool:
     """Return whether values differ within groups."""
-    pairs = groups * np.int64(codes.max(initial=0) + 1) + codes
-    return len(np.unique(pairs)) > len(np.unique(groups))
+    return int(number_rows([groups, codes])[1].sum()) > len(np.unique(groups))
 
 
-def _describes_parts(column: ColumnSample, answers: Codes, present: npt.NDArray[np.bool_]) -> bool:
+def _describes_parts(column: ColumnSample, answers: Numbers, present: npt.NDArray[np.bool_]) -> bool:
     """Return whether a column differs within answers, and is neither a time nor a row number within its answer."""
     rows = present & ~column.missing
     codes, answers = column.codes[rows], answers[rows]
     if column.kind == "date" or 2 * column.n_present > len(codes) or not _differ(codes, answers):
         return False
-    if not are_counts(column.name, set(map(str, column.values)), column.n_present) and (
-        column.n_present > _MAX_VALUES or is_aside(column.name)
-    ):
+    if (column.n_present > _MAX_VALUES or is_aside(column.name)) and not _are_counts(column.name, column.present):
         return False
     if column.kind != "whole":
         return True
-    numbers = column.numbers[codes]
-    places = pd.Series(numbers).groupby(answers).rank(method="first").to_numpy()
-    return not any((numbers + first == places).all() for first in (0, 1))
+    places = pd.Series(answers).groupby(answers).cumcount().to_numpy()
+    return not any(np.array_equal(column.numbers[codes], places + start) for start in (0, 1))
 
 
-def are_counts(name: str, values: set[str], n_present: int) -> bool:
+def _are_counts(name: str, values: Collection[str]) -> bool:
     """Return whether a column contains counts, judging by its name and its distinct values, such as 11-50."""
-    shown = [value for value in values if _COUNT.fullmatch(value)]
-    return _COUNTS.fullmatch(name) is not None and bool(shown) and len(shown) >= n_present
+    return _COUNTS.fullmatch(name) is not None and len(values) > 0 and all(map(_COUNT.fullmatch, values))
 
 
 def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None, duplicates: str | None) -> Source:
@@ -123,22 +121,19 @@ def gather_parts(table: Source, picked: Mapping[str, str], domain: Domain | None
     keys, beside = found
     loaded = table.load(list(dict.fromkeys([*keys, label, *beside])))
     labels = table.column("label", loaded[label])
-    answers: dict[Any, Answer] = {}
-    first = np.zeros(len(labels), np.bool_)
-    ids = zip(*(cells(table.column("task", loaded[name])) for name in keys), strict=True)
-    for row, (key, thing, gone) in enumerate(zip(ids, cells(labels), labels.missing().tolist(), strict=True)):
-        first[row] = key not in answers
-        answer = answers.setdefault(key, {})
+    ids = TableSample({name: ready(loaded[name]) for name in keys})
+    numbers, first = number_rows([ids[name].codes for name in keys])
+    answers: list[Answer] = [{} for _ in range(int(first.sum()))]
+    for row, (number, thing, gone) in enumerate(zip(numbers, cells(labels), labels.missing(), strict=True)):
         if not gone:
-            answer.setdefault(thing if type(thing) is int else str(thing).strip(), row)
-    sets = Column("label", [frozenset(answer) if answer else None for answer in answers.values()])
+            answers[number].setdefault(thing if type(thing) is int else str(thing).strip(), row)
+    sets = Column("label", [frozenset(answer) if answer else None for answer in answers])
     same = f"Rows with the same {list_names(keys[2:])}" if keys[2:] else "Rows of the same worker and task"
-    read = {name: texts(table.column("label", loaded[name])) for name in beside}
-    said = {name: [(text,) if text else () for text in each] for name, each in read.items()}
-    values: Column = sets
-    kind, says = DOMAINS[SET](), f"{same} are one answer: the set of their labels."
+    values, kind, says = sets, DOMAINS[SET](), f"{same} are one answer: the set of their labels."
     if beside:
-        values, kind, says = _make_records(label, sets, list(answers.values()), said, f"{same} are one answer:")
+        read = {name: texts(table.column("label", loaded[name])) for name in beside}
+        said = {name: [(text,) if text else () for text in each] for name, each in read.items()}
+        values, kind, says = _make_records(label, sets, answers, said, f"{same} are one answer:")
     made = values.numbered(np.flatnonzero(first))
     guessed = table.guessed if duplicates == SET else {**table.guessed, "duplicates": SET}
     rows = table.with_rows(first, guessed=guessed)
@@ -162,17 +157,14 @@ def _take_details(table: Source, name: str) -> Source:
 
 
 def _make_records(
-    name: str, sets: Column, answers: list[Answer], beside: Mapping[str, Sequence[Cell]], what: str
+    name: str, sets: Column, answers: Sequence[Answer], beside: Mapping[str, Sequence[Cell]], what: str
 ) -> tuple[Column, Domain, str]:
     """Make records of sets and descriptions of their members; return them, their domain and a message."""
     fields: dict[str, Column] = {name: sets}
     kinds: dict[str, Domain] = {name: DOMAINS[SET]()}
     different = {column: {text for cell in said for text in cell} for column, said in beside.items()}
-    counts = [
-        column
-        for column, said in beside.items()
-        if are_counts(column, different[column], len(different[column])) and max(map(len, said)) == 1
-    ]
+    single = [column for column, said in beside.items() if max(map(len, said)) == 1]
+    counts = [column for column in single if _are_counts(column, different[column])]
     others = [column for column in beside if column not in counts]
     times = Counter(thing for answer in answers for thing in answer)
     counted = [thing for thing, _ in times.most_common((MAX_FIELDS - 1 - len(others)) // max(len(counts), 1))]

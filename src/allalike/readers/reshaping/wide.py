@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.late import pa, pc
-from allalike._core.registry import find_close
+from allalike._core.late import pa
+from allalike._core.registry import did_you_mean, find_close
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.frames import ROWS
-from allalike.readers.formats.source import cells, concatenate, of_columns
+from allalike.readers.formats.source import Source, cells, concatenate, of_columns
 from allalike.readers.inference.samples import GOLD, TableSample, find_row_ids, find_strangers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from allalike.readers.formats.source import Source
 
 _LOOKED_AT = 10_000  # rows from which the kinds of columns are inferred
 
@@ -88,21 +84,17 @@ def _find_ids(
 
 def _select(names: Sequence[str], files: Files, where: str) -> list[str]:
     """Return the included columns, without the excluded ones."""
-    chosen: dict[str, set[str]] = {}
+    chosen: dict[str, set[str]] = {"include": set(), "exclude": set()}
     for option, patterns in (("include", files.include), ("exclude", files.exclude)):
-        chosen[option] = set()
         for pattern in patterns:
             fitting = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
             chosen[option] |= fitting
             if not fitting:
-                close = find_close(pattern, names)
-                meant = "" if close is None else f" Did you mean {close!r}?"
                 others = tuple(each for each in patterns if each != pattern)
-                ways = [(*others, close), others] if close is not None else [others]
-                raise ColumnError(
-                    f"{where} has no column {pattern!r}.{meant} It has: {list_names(names)}.",
-                    proposals=[Proposal({option: way}) for way in ways],
-                )
+                close = find_close(pattern, names)
+                ways = [others] if close is None else [(*others, close), others]
+                what = f"{where} has no column {pattern!r}.{did_you_mean(pattern, names)} It has: {list_names(names)}."
+                raise ColumnError(what, proposals=[Proposal({option: way}) for way in ways])
     return [
         name for name in names if (not files.include or name in chosen["include"]) and name not in chosen["exclude"]
     ]
@@ -138,10 +130,8 @@ def _join(parts: Sequence[Any]) -> Any:
         if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
             listed = ", ".join(sorted(map(str, kinds)))
             raise InputError(f"The columns of the wide table have different types: {listed}. Make them the same.")
-        floats = [part for part in parts if pa.types.is_floating(part.type)]
-        small = all(pc.all(pc.less(pc.abs(part), 2.0**63)).as_py() for part in floats)  # or the cast would overflow
         try:  # integers that an empty cell turned into floats
-            parts = [part.cast(pa.int64() if small else pa.float64(), safe=small) for part in parts]
+            parts = [part.cast(pa.int64()) for part in parts]
         except pa.ArrowInvalid:
             parts = [part.cast(pa.float64(), safe=False) for part in parts]
     whole = concatenate("label", parts).combine_chunks()  # one chunk, because one per column would be slow

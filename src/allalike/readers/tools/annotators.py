@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_text
+from allalike.readers.tools.base import Peek, get, get_list, get_number, get_text, unexpected
 from allalike.readers.tools.frame import REGIONS, Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
@@ -29,16 +29,23 @@ _START, _END = ("start", "start_offset", "startOffset"), ("end", "end_offset", "
 
 
 def _read_label(value: Any) -> tuple[Any, str]:
-    """Return the label of an answer, and its kind: choices, a number, a ranking, or marks."""
+    """Return the label of an answer, and its kind: choices, a number, texts, a ranking, or marks."""
     if not isinstance(value, dict | list):
         return ((value,), "choices") if isinstance(value, str) else (value, "numbers")
-    if isinstance(value, list):
-        if not value or not all(isinstance(item, dict) for item in value):
-            return tuple(value), "choices"
-        if "rank" in value[0]:
-            return [item["value"] for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
-        kinds, marks = zip(*(_read_mark(item, get(item, "label")) for item in value), strict=True)
-        return list(marks), kinds[0]
+    if isinstance(value, dict):
+        return _read_form(value)
+    if value and isinstance(value[0], dict) and "rank" in value[0]:
+        return [item["value"] for item in sorted(value, key=lambda item: get_number(item, "rank"))], "rankings"
+    items = [_read_item(item) for item in value]
+    kinds = {kind for kind, _ in items} or {"choices"}
+    if len(kinds) > 1:
+        raise unexpected(sorted(kinds), "annotations of one kind")
+    kind, labels = kinds.pop(), [label for _, label in items]
+    return (tuple(labels) if kind == "choices" else "\n".join(labels) if kind == "texts" else labels), kind
+
+
+def _read_form(value: Record) -> tuple[Any, str]:
+    """Return the label of a field of a form, and its kind."""
     for key, kind in _FORMS.items():
         if key in value:
             label, _ = _read_label(get_list(value, key))
@@ -46,10 +53,22 @@ def _read_label(value: Any) -> tuple[Any, str]:
     if "label" in value:
         return (value["label"],), "choices"
     if not value or not all(isinstance(chosen, bool) for chosen in value.values()):
-        raise UnexpectedValueError(f"an answer has an unsupported form: {', '.join(map(repr, value))}")
+        raise unexpected(value, "an answer of a known form")
     if set(value) == {"on"}:  # a single checkbox
         return (str(value["on"]).lower(),), "choices"
     return tuple(name for name, chosen in value.items() if chosen), "choices"
+
+
+def _read_item(item: Any) -> tuple[str, Any]:
+    """Return the kind and the value of an item of an answer: a mark, a text, or a choice."""
+    if isinstance(item, list):
+        start, end, label = item
+        return "spans", [get_number(start), get_number(end), str(label)]
+    if not isinstance(item, dict):
+        return "choices", item
+    if not {*_SHAPES, *_END}.isdisjoint(item):
+        return _read_mark(item, item.get("label"))
+    return ("texts", get_text(item, "text")) if "text" in item else ("choices", item["label"])
 
 
 def _read_mark(shape: Any, label: Any) -> tuple[str, Any]:
@@ -129,7 +148,7 @@ def _list_responses(record: Record) -> Iterator[tuple[str, Any, Any]]:
         elif question.endswith(_RESPONSES):
             users, states = (get_list(record, f"{question}.{each}") for each in ("users", "status"))
             if len(users) != len(get_list(values)):
-                raise UnexpectedValueError(f"'{question}.users' does not have one user per value of '{question}'")
+                raise unexpected(users, "one user per value", f"{question}.users")
             states += ["submitted"] * (len(users) - len(states))
             for value, user, status in zip(get_list(values), users, states, strict=False):
                 yield question.removesuffix(_RESPONSES), value, {"user_id": user, "status": status}
@@ -148,14 +167,10 @@ def prodigy(export: Export) -> Iterator[Answer]:
     Record: ``{"text": "So it goes.", "_input_hash": 1, "_task_hash": 2, "_session_id": "ada", "answer": "accept"}``.
     The task is ``_input_hash`` if workers share only that hash. Accepted options and spans are the label.
     """
-    rows = [(export.at, export.owner, record) for record in export.records()]
-    named = any(get(record, *_ANNOTATOR) is not None for _, _, record in rows)
-    if not named:
-        export.refuse_one_file(f"{len(rows):,} answers, but no record has a worker (_annotator_id, _session_id)")
     workers: dict[str, dict[Any, set[Any]]] = {name: defaultdict(set) for name in _HASHES}
     answers = []
-    for export.at, owner, record in rows:
-        worker = owner if export.by_file or not named else get(record, *_ANNOTATOR)
+    for record in export.records():
+        worker = export.worker(get(record, *_ANNOTATOR))
         answers.append((export.at, worker, record))
         for name in _HASHES:
             workers[name][record.get(name)].add(worker)
@@ -223,49 +238,25 @@ def doccano(export: Export) -> Iterator[Answer]:
     Record: ``{"id": 7, "text": "So it goes.", "annotations": [{"label": 1, "user": 4}, {"label": 2, "user": 5}]}``, or
     documents with labels such as ``"label": [[0, 2, "adverb"]]``.
     """
-    named = False
     for record in export.records():
         task = get(record, "id", "doc_id", "document_id", "example_id", *_TEXT)
         text = next((record[key] for key in _TEXT[:2] if isinstance(record.get(key), str)), None)
         export.show(task, {key: value for key, value in record.items() if key not in _ABOUT}, text=text)
-        user = get(record, *_DOCCANO_USER)
-        named |= "annotations" in record or user is not None
         if "annotations" in record:
             by_user: dict[Any, list[Any]] = {}
             for item in get_list(record, "annotations"):
                 by_user.setdefault(export.worker(get(item, "user")), []).append(item)
             export.leave_out("documents without an annotation", int(not by_user))
-            for each, items in by_user.items():
-                yield _label_document(each, task, items)
+            for worker, items in by_user.items():
+                label, kind = _read_label(items)
+                yield Answer(worker, task, label, kind=kind)
             continue
         for key in _LABELS:
             if key in record:
-                yield _label_document(export.worker(user, export.owner), task, get_list(record, key), key)
+                worker = export.worker(get(record, *_DOCCANO_USER))
+                label, kind = _read_label(get_list(record, key))
+                yield Answer(worker, task, label, key, kind)
         export.leave_out("relations between spans", len(get_list(record, "relations")))
-    if not named:
-        export.refuse_one_file("documents without their annotators")
-
-
-def _label_document(worker: Any, task: Any, items: list[Any], question: str = "") -> Answer:
-    """Return a worker's label of a document: spans, boxes, outlines, a text, or classes."""
-    marks = [_read_annotation(item) for item in items]
-    kinds = {kind for kind, _ in marks}
-    if len(kinds) > 1:
-        raise UnexpectedValueError(f"the annotations of {task!r} by {worker!r} are mixed: {', '.join(sorted(kinds))}")
-    kind, label = kinds.pop() if kinds else "", [each for _, each in marks]
-    made = tuple(label) if kind == "classes" else "\n".join(label) if kind == "text" else label
-    return Answer(worker, task, made, question, kind)
-
-
-def _read_annotation(item: Any) -> tuple[str, Any]:
-    if isinstance(item, list):
-        start, end, label = item
-        return "spans", [get_number(start), get_number(end), str(label)]
-    if isinstance(item, dict) and "text" in item:
-        return "text", get_text(item, "text")
-    if isinstance(item, dict) and not _SHAPES.keys().isdisjoint(item):
-        return _read_mark(item, item["label"])
-    return "classes", item["label"] if isinstance(item, dict) else item
 
 
 # Labelbox.

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+import reprlib
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections import Counter
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 REQUIRED: Any = object()
 ROLES = ("worker", "task", "label")
 _WRAPPERS = ("items", "records", "tasks")
-_TYPES = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", int: "a number", float: "a number"}
 _PEEK_BYTES, _PEEK_ROWS = 1 << 17, 100  # or records
 _BINARY = (b"PAR1", b"ARROW1")  # the first bytes of Parquet and Arrow files
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
@@ -41,17 +41,10 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
 # JSON values: each function returns a field if it has the right type.
 
 
-class UnexpectedValueError(ValueError):
-    """A value does not have the type that the tool writes. The handler adds the file and the record."""
-
-
-def unexpected(value: Any, expected: str, *keys: str) -> UnexpectedValueError:
-    """Return the error for an unexpected value of one of these keys."""
-    kind = "an empty text" if value == "" else _TYPES.get(type(value), "something else")
-    if not keys:
-        return UnexpectedValueError(f"{'null' if value is None else kind} is used instead of {expected}")
-    there = "missing or empty" if value is None else kind
-    return UnexpectedValueError(f"{' or '.join(map(repr, keys))} is {there}, where {expected} should be")
+def unexpected(value: Any, expected: str, *keys: str) -> ValueError:
+    """Return the error for an unexpected value of one of these keys. The handler adds the file and the record."""
+    name = " or ".join(map(repr, keys)) or "a value"
+    return ValueError(f"{name} is {'missing' if value is None else reprlib.repr(value)}, where {expected} should be")
 
 
 def get(value: Any, *keys: str) -> Any:
@@ -61,7 +54,7 @@ def get(value: Any, *keys: str) -> Any:
     (7, None, [])
     >>> get_list({"games": "x"}, "games")
     Traceback (most recent call last):
-    allalike.readers.tools.base.UnexpectedValueError: 'games' is a text, where a list should be
+    ValueError: 'games' is 'x', where a list should be
     """
     if not keys or value is None:
         return value
@@ -87,18 +80,13 @@ get_list = partial(_get, "a list", (list,), default=list)  # empty if it is miss
 def get_numbers(value: Any, *keys: str) -> list[float]:
     """Return a list of finite numbers, which is empty if it is missing or null."""
     numbers: list[float] = get_list(value, *keys)
-    for number in numbers:
-        if type(number) not in (int, float) or number in (math.inf, -math.inf):
-            raise unexpected(number, "a finite number", *(f"{key}[]" for key in keys))
+    if any(type(number) not in (int, float) or number in (math.inf, -math.inf) for number in numbers):
+        raise unexpected(numbers, "finite numbers", *keys)
     return numbers
 
 
 def count_up(names: Iterable[str]) -> list[str]:
-    """Append a number to repeated names.
-
-    >>> count_up(["a", "b", "a"])
-    ['a', 'b', 'a (2)']
-    """
+    """Append a number to repeated names: a, b and a (2)."""
     seen: Counter[str] = Counter()
     counted = []
     for name in names:
@@ -150,11 +138,7 @@ def load_records(path: Path) -> list[Any]:
 
 
 def unwrap(document: Any) -> Any:
-    """Return the list of records that an object contains, for example with a count, and other values unchanged.
-
-    >>> unwrap({"items": [{"id": 1}], "total": 1})
-    [{'id': 1}]
-    """
+    """Return the list of records that an object contains, for example with a count, and other values unchanged."""
     if not isinstance(document, dict):
         return document
     inner = [document[key] for key in _WRAPPERS if isinstance(document.get(key), list)]
@@ -263,11 +247,7 @@ def _follow(value: Any, steps: Sequence[str]) -> Iterator[Any]:
 
 
 def _close_brackets(text: str) -> str:
-    r"""Close the brackets of truncated JSON, and drop its incomplete last value; other texts become empty.
-
-    >>> _close_brackets('{"images": [{"id": 1}, {"id": 2, "name": "ca'), _close_brackets('{"id": 1}\n{"id"')
-    ('{"images": [{"id": 1}, {"id": 2}]}', '')
-    """
+    """Close the brackets of truncated JSON, and drop its incomplete last value; other texts become empty."""
     closing: list[str] = []
     end = 0
     for token in _TOKEN.finditer(text if text[:1] in ("[", "{") else ""):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -14,7 +15,7 @@ from allalike._core.system.json_text import parse_json
 from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
-from allalike.readers.formats.frames import SILENT, as_label_matrix
+from allalike.readers.formats.frames import SILENT, as_label_matrix, is_nested
 from allalike.readers.tools.base import Peek, get, get_numbers
 from allalike.readers.tools.frame import Answer, Areas, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
@@ -108,13 +109,7 @@ def _merge_choices(sheet: Sheet, questions: list[str]) -> list[str]:
 
 
 def _find_items(inputs: Sequence[str], questions: Sequence[str]) -> tuple[Numbered, Numbered]:
-    """Return the numbered inputs and questions of the items in a form, if both have the same numbers.
-
-    >>> _find_items(["Input.text1", "Input.text2"], ["Answer.q1", "Answer.q2", "Answer.comment"])
-    ({'Input.text': {1: 'Input.text1', 2: 'Input.text2'}}, {'Answer.q': {1: 'Answer.q1', 2: 'Answer.q2'}})
-    >>> _find_items(["Input.text"], ["Answer.q1", "Answer.q2"])
-    ({}, {})
-    """
+    """Return the numbered inputs and questions of the items in a form, if both have the same numbers."""
     shown, asked = _group_by_number(inputs), _group_by_number(questions)
     common = [set(names) for names in asked.values() if len(names) > 1 and set(names) in map(set, shown.values())]
     if not common or any(numbers != common[0] for numbers in common):
@@ -250,14 +245,12 @@ def potato(sheet: Sheet) -> Roles:
 
 def _is_nested(peek: Peek) -> bool:
     """Return whether this is a mapping of mappings of labels, and not a table by columns."""
-    document = peek.document if peek.ending == ".json" else None
-    if not isinstance(document, dict) or not all(isinstance(value, dict) for value in document.values()):
+    if peek.ending != ".json" or not is_nested(peek.document):
         return False
-    labels = [label for value in document.values() for label in value.values()]
-    labels = [item for label in labels for item in (label if isinstance(label, list) else [label])]
-    by_columns = {key.casefold() for key in document} & {word for words in SYNONYMS.values() for word in words}
-    are_labels = all(label is None or isinstance(label, str | int | float) for label in labels)
-    return bool(labels) and not by_columns and are_labels
+    labels = chain.from_iterable(answers.values() for answers in peek.document.values())
+    items = chain.from_iterable(label if isinstance(label, list) else [label] for label in labels)
+    by_columns = {key.casefold() for key in peek.document} & {word for words in SYNONYMS.values() for word in words}
+    return not by_columns and all(item is None or isinstance(item, str | int | float) for item in items)
 
 
 @record_tool("peerannot", "peerannot", _is_nested)
@@ -333,13 +326,17 @@ def zooniverse(sheet: Sheet) -> Roles:
     _name_people(sheet)
     if "annotations" in sheet.columns:
         questions = _unpack(sheet, task)
-    elif "extractor" in sheet.columns:
-        questions = _read_extracts(sheet)
     elif label := next((name for name in _LABELS if name in sheet.columns), None):
         questions = _split_by_task(sheet, label, sheet.cells(label))
+    elif "extractor" in sheet.columns:
+        questions = _read_extracts(sheet)
     else:
         questions = [name for name in sheet.columns if name and not name.casefold().startswith(_ABOUT)]
-    experts = _find_experts(sheet)
+    marks = [name for name in ("gold_standard", "expert") if name in sheet.columns]
+    rows = sheet.rows([_WORKER, *marks])
+    experts = [any(cell.strip().casefold() in ("true", "expert") for cell in cells) for _, *cells in rows]
+    if any(experts):
+        sheet.remarks.append(f"{sum(experts):,} classifications are by experts ({' or '.join(marks)}).")
     sheet.truths = {name: f"{name} gold" for name in questions}
     if sheet.golden and any(experts):
         _set_apart(sheet, task, experts)
@@ -348,25 +345,11 @@ def zooniverse(sheet: Sheet) -> Roles:
 
 def _name_people(sheet: Sheet) -> None:
     """Use another id for volunteers who were not logged in."""
-    people = sheet.cells(_WORKER)
-    nameless = sum(map(is_blank, people))
-    if not nameless:
-        return
     others = [name for name in ("user_id", "user_ip", "classification_id") if name in sheet.columns]
-    for row, ids in enumerate(sheet.rows([_WORKER, *others])):
-        people[row] = next((each for each in ids if not is_blank(each)), "")
-    sheet.remarks.append(f"{nameless:,} classifications have no user_name: {' or '.join(others)} is used instead.")
-
-
-def _find_experts(sheet: Sheet) -> list[bool]:
-    """Return for each row whether it is by an expert, and add a message with the number of such rows."""
-    experts = [False] * len(sheet.cells(_WORKER))
-    for name in filter(sheet.columns.__contains__, ("gold_standard", "expert")):
-        marks = [cell.strip().casefold() in ("true", "expert") for cell in sheet.cells(name)]
-        experts = list(map(any, zip(experts, marks, strict=True)))
-        if any(marks):
-            sheet.remarks.append(f"{sum(marks):,} classifications are by experts ({name}).")
-    return experts
+    people = [next((cell for cell in ids if not is_blank(cell)), "") for ids in sheet.rows([_WORKER, *others])]
+    if nameless := sum(map(is_blank, sheet.cells(_WORKER))):
+        sheet.columns[_WORKER] = people
+        sheet.remarks.append(f"{nameless:,} classifications have no user_name: {' or '.join(others)} is used instead.")
 
 
 def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
@@ -382,16 +365,12 @@ def _set_apart(sheet: Sheet, task: str, experts: Sequence[bool]) -> None:
 
 
 def _read_extracts(sheet: Sheet) -> list[str]:
-    """Read extracts: one column with the answer, or one column of counts per possible answer."""
-    data = [name for name in sheet.starting("data.") if name not in _ABOUT]
-    label = next((name for name in _LABELS if name in data), None)
-    if label is not None:
-        return _split_by_task(sheet, label, sheet.cells(label))
-    counts = {name.removeprefix("data."): sheet.cells(name) for name in data}
+    """Read extracts with one column of counts per possible answer."""
+    counts = {name.removeprefix("data."): sheet.cells(name) for name in sheet.starting("data.") if name not in _ABOUT}
     cells = chain.from_iterable(counts.values())
     if not counts or not all(is_blank(cell) or cell.replace(".", "", 1).isdigit() for cell in cells):
         raise InputError(
-            f"{sheet.where} has extracts that are not answers to a question: {', '.join(data) or 'none'}. Give the"
+            f"{sheet.where} has extracts that are not answers to a question: {', '.join(counts) or 'none'}. Give the"
             " classifications of the project instead."
         )
     counts.pop("None", None)
@@ -400,15 +379,12 @@ def _read_extracts(sheet: Sheet) -> list[str]:
 
 def _split_by_task(sheet: Sheet, label: str, answers: Sequence[Any]) -> list[str]:
     """Make one column per task of the workflow if rows belong to several; return the columns."""
-    answers = [None if is_blank(answer) else answer for answer in answers]
-    tasks = sheet.cells("task") if "task" in sheet.columns else []
-    if len(set(tasks)) < 2:
-        sheet.columns[label] = as_answers(answers)
-        return [label]
-    names = sorted(set(tasks))
+    tasks = sheet.cells("task") if "task" in sheet.columns else [label] * len(answers)
+    names = sorted(set(tasks)) if len(set(tasks)) > 1 else [label]
     for name in names:
         rows = zip(answers, tasks, strict=True)
-        sheet.columns[name] = as_answers([answer if task == name else None for answer, task in rows])
+        own = [answer if task == name or len(names) == 1 else None for answer, task in rows]
+        sheet.columns[name] = as_answers([None if is_blank(answer) else answer for answer in own])
     return names
 
 
@@ -421,54 +397,46 @@ def _unpack(sheet: Sheet, task: str) -> list[str]:
     flows = sheet.cells("workflow_id") if "workflow_id" in sheet.columns else [""] * len(cells)
     several = len(set(flows)) > 1
     rows: list[dict[str, Any]] = []
-    wordings: dict[str, set[str]] = {}
+    wordings: dict[str, set[str]] = defaultdict(set)
     for row, (cell, flow) in enumerate(zip(cells, flows, strict=True)):
         rows.append({})
-        for annotation in _list_annotations(sheet, row, cell):
-            wording = annotation.get("task_label")
+        try:
+            found = parse_json(cell) if cell.strip() else []
+        except ValueError:
+            found = None
+        if not isinstance(found, list):
+            raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
+        for annotation in _list_annotations(found):
             for part, answer in _list_answers(annotation.get("value")):
                 name = f"{flow}:{annotation['task']}{part}" if several else f"{annotation['task']}{part}"
                 rows[-1][name] = answer
-                wordings.setdefault(name, set()).update([wording] if isinstance(wording, str) and wording else [])
-    if not wordings:
-        raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
-    if changed := [f"{name} ({len(texts)})" for name, texts in sorted(wordings.items()) if len(texts) > 1]:
-        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
+                wordings[name].add(str(annotation.get("task_label") or ""))
     columns = spread(rows, sheet.where)
+    if not columns:
+        raise InputError(f"{sheet.where} has no annotations. Export the classifications of the project again.")
+    if changed := [f"{name} ({n})" for name in sorted(wordings) if (n := len(wordings[name] - {""})) > 1]:
+        sheet.remarks.append(f"The wording of these questions changed: {', '.join(changed)}.")
     names: list[str] = []
     for name in sorted(columns, key=lambda name: (columns[name].count(None), name)):
         answers = columns[name]
-        sheet.columns[name] = as_answers(answers)
-        if _are_outlines(answers):
-            masks = _draw(sheet, name, task, answers)
-            sheet.columns |= masks
-            names += masks
-        else:
-            names.append(name)
+        drawn = _draw(sheet, name, task, answers) if _are_outlines(answers) else {name: as_answers(answers)}
+        sheet.columns |= drawn
+        names += drawn
         if details := _list_details(answers):
             sheet.columns[f"{name} details"] = details
             sheet.details[name] = f"{name} details"
     return names
 
 
-def _list_annotations(sheet: Sheet, row: int, cell: str) -> Iterator[dict[str, Any]]:
+def _list_annotations(found: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the annotations of a classification, also those nested in a combination of tasks."""
-    try:
-        found = parse_json(cell) if cell.strip() else []
-    except ValueError:
-        found = None
-    if not isinstance(found, list):
-        raise InputError(f"{sheet.place(row)}: the annotations are not a JSON list: {cell[:60]!r}. Correct them.")
-    waiting = found[::-1]
-    while waiting:
-        annotation = waiting.pop()
-        if not isinstance(annotation, dict) or "task" not in annotation:
-            continue
-        value = annotation.get("value")
-        if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
-            waiting += value[::-1]
-        else:
-            yield annotation
+    for annotation in found:
+        if isinstance(annotation, dict) and "task" in annotation:
+            value = annotation.get("value")
+            if isinstance(value, list) and value and all(isinstance(item, dict) and "task" in item for item in value):
+                yield from _list_annotations(value)
+            else:
+                yield annotation
 
 
 def _list_answers(value: Any) -> list[tuple[str, Any]]:
@@ -516,16 +484,14 @@ def _list_details(answers: Sequence[Any]) -> list[Details] | None:
     """Return the details on the choices of each row, spelled out, or None if there are none.
 
     Zooniverse removes vowels and signs: N and S are no and yes, and 1150 is 11-50 if 10 is also an option.
-
-    >>> _list_details([{"LION": {"HWMN": (many,), "YNG": ("S",)}} for many in ("10", "1150")])
-    [{'LION': {'HWMN': ('10',), 'YNG': ('yes',)}}, {'LION': {'HWMN': ('11-50',), 'YNG': ('yes',)}}]
     """
     rows: list[Details] = [answer if isinstance(answer, dict) else {} for answer in answers]
-    cells: dict[str, set[str]] = {}
-    for said in (said for row in rows for said in row.values()):
+    choices = [said for row in rows for said in row.values()]
+    cells: dict[str, set[str]] = defaultdict(set)
+    for said in choices:
         for name, given in said.items():
-            cells.setdefault(name, set()).update(given)
-    for said in (said for row in rows for said in row.values()):
+            cells[name].update(given)
+    for said in choices:
         for name, given in said.items():
             said[name] = tuple(_spell(cell, cells[name]) for cell in given)
     return rows if cells else None

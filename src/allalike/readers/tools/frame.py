@@ -25,7 +25,6 @@ from allalike._core.masks import Mask, check_size, draw
 from allalike._core.registry import did_you_mean
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
-from allalike.readers.formats.compression import check_regular
 from allalike.readers.formats.failures import check_gaps, check_width
 from allalike.readers.formats.source import Source
 from allalike.readers.tools.base import (
@@ -33,7 +32,6 @@ from allalike.readers.tools.base import (
     Original,
     Peek,
     Tool,
-    UnexpectedValueError,
     load_document,
     load_records,
     unexpected,
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
     Reader = Callable[["Export"], Iterable["Answer"]]
     Size = tuple[float, float] | None  # height and width of an image
 
-REGIONS = ("boxes", "ellipses", "points", "polygons", "spans", "unknown regions")  # an empty list is an answer
+REGIONS = frozenset({"boxes", "ellipses", "points", "polygons", "spans", "unknown regions"})  # may be an empty list
 AREAS = "areas"  # outlined or painted
 _IDS, _SCALARS, _TEXTS = frozenset({str, int}), frozenset({str, int, float, bool}), frozenset({str, tuple, list})
 _MAX_LISTED = 12
@@ -74,51 +72,43 @@ def spread(rows: Sequence[Mapping[str, Any]], where: str) -> dict[str, list[Any]
 
 
 def mark(label: Any, **shape: Any) -> dict[str, Any]:
-    """Return a mark in an image, such as a box or a point, with its class if it has one.
-
-    >>> mark("cat", bbox=[1, 2, 30, 40]), mark(None, x=1, y=2)
-    ({'bbox': [1, 2, 30, 40], 'label': 'cat'}, {'x': 1, 'y': 2})
-    """
+    """Return a mark in an image, such as a box or a point, with its class if it has one."""
     return shape if label is None else {**shape, "label": label}
 
 
+@dataclass(slots=True)
 class Answer:
-    """A worker's label for a task, as an answer to a question; ``more`` are further columns, such as a gold label.
+    """A worker's label for a task, as an answer to a question, with the columns ``gold``, ``sample`` and ``order``.
 
     A label that is a tuple contains choices: labels are classes if all answers have one choice, and sets otherwise. An
     empty label (None, or an empty text, tuple or list) is an empty list of regions if the ``kind`` of the answers to
     this question is a region, and otherwise a missing answer. An answer that ``is_gold`` is the gold label of its task.
     """
 
-    __slots__ = ("is_empty", "is_gold", "kind", "label", "more", "question", "task", "worker")
+    worker: Any
+    task: Any
+    label: Any
+    question: str = ""
+    kind: str = ""
+    is_gold: bool = False
+    gold: Any = None
+    sample: int | None = None
+    order: int | None = None
+    is_empty: bool = field(default=False, init=False)
 
-    def __init__(
-        self,
-        worker: Any,
-        task: Any,
-        label: Any,
-        question: str = "",
-        kind: str = "",
-        *,
-        is_gold: bool = False,
-        **more: Any,
-    ) -> None:
-        self.worker, self.task, self.label, self.question, self.kind = worker, task, label, question, kind
-        self.is_gold, self.more = is_gold, more
-        for role, name in (("worker", worker), ("task", task)):
+    def __post_init__(self) -> None:
+        for role, name in (("worker", self.worker), ("task", self.task)):
             if type(name) not in _IDS or name == "":
                 raise unexpected(name, "a name or a whole number", role)
-        for value in label if type(label) is tuple else ():
-            if type(value) not in _SCALARS:
-                raise unexpected(value, "a text or a number", "label")
-        if type(label) is dict:
-            raise unexpected(label, "a text or a number", "label")
-        self.is_empty = label is None or (type(label) in _TEXTS and not label)
+        choices = self.label if type(self.label) is tuple else ()
+        if type(self.label) is dict or any(type(choice) not in _SCALARS for choice in choices):
+            raise unexpected(self.label, "a text or a number", "label")
+        self.is_empty = self.label is None or (type(self.label) in _TEXTS and not self.label)
 
 
 @dataclass
 class Areas:
-    """Areas that workers drew in images, and the sizes of the images."""
+    """Areas that workers drew in images, by image, class and worker, and the sizes of the images."""
 
     where: str
     sizes: dict[Hashable, tuple[int, int]] = field(default_factory=dict)
@@ -206,8 +196,7 @@ class Export:
     """The files of a tool while a reader iterates over them, and its answers by question.
 
     ``path`` is the current file, ``number`` the number of the current record, and ``at`` its place for errors.
-    ``originals`` collect the content of tasks if requested. ``refused`` contains the reasons why the answers to a
-    question are not comparable. A reader may replace ``finish``, which converts the table.
+    ``originals`` collect the content of tasks if requested. A reader may replace ``finish``, which converts the table.
     """
 
     tool: Tool
@@ -221,26 +210,29 @@ class Export:
     remarks: list[str] = field(default_factory=list)
     finish: Callable[[Source], Source] = lambda table: table
     answers: dict[str, list[Answer]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
     areas: dict[str, Areas] = field(default_factory=dict)
     _seen: Counter[tuple[Any, Any, bool]] = field(default_factory=Counter)
+    _named: set[bool] = field(default_factory=set)
 
     def read(self, reader: Reader) -> None:
         """Collect all answers of a reader; its exceptions become errors that name the file and the record."""
         try:
             for answer in reader(self):
                 self.answers.setdefault(answer.question, []).append(answer)
-            for question in self.areas:
-                self.answers[question] = list(self._list_masks(question))
         except AllalikeError:
             raise
-        except UnexpectedValueError as error:
-            raise InputError(f"{self.at or self.paths[0]}: {error}.") from error
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
             reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
             if isinstance(error, TypeError | AttributeError):
                 reason = "a value is of another type"
             raise InputError(f"{self.at or self.paths[0]} is not valid for {self.tool.title}: {reason}.") from error
+        if self._named == {False} and len(self.paths) == 1:
+            raise InputError(
+                f"{self.where}, does not name the annotators. Give one file per annotator, with their name or in their"
+                " folder."
+            )
+        for question in self.areas:
+            self.answers.setdefault(question, []).extend(self._list_masks(question))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records of all files, in JSON Lines or in a list."""
@@ -249,9 +241,9 @@ class Export:
 
     def each(self, items: Iterable[Any], path: Path, what: str = "record") -> Iterator[dict[str, Any]]:
         """Yield the objects in a list of a file, and record the place of each for errors."""
-        self.path, place = path, f"{path}: {what} "
+        self.path = path
         for self.number, item in enumerate(items, start=1):
-            self.at = f"{place}{self.number}"
+            self.at = f"{path}: {what} {self.number}"
             if not isinstance(item, dict):
                 raise unexpected(item, "an object")
             yield item
@@ -277,16 +269,14 @@ class Export:
         return self.places[self.path][0]
 
     def worker(self, *named: Any) -> Any:
-        """Return the owner of the file if `by_file` is set, or else the first worker that is given."""
-        return self.owner if self.by_file else next((name for name in named if name is not None), None)
-
-    def refuse_one_file(self, content: str) -> None:
-        """Refuse a single file, unless its name is chosen as the worker."""
-        check_regular(self.paths[0])
-        if len(self.paths) == 1 and not self.by_file:
-            raise InputError(
-                f"{self.where}, contains {content}. Give one file per annotator, with their name or in their folder."
-            )
+        """Return the first worker that is given; if records name none, or `by_file` is set, the owner of the file."""
+        if self.by_file:
+            return self.owner
+        worker = next((name for name in named if name is not None), None)
+        self._named.add(worker is not None)
+        if len(self._named) > 1:
+            raise unexpected(worker, "a worker in every record, or in none", "worker")
+        return self.owner if worker is None else worker
 
     @property
     def where(self) -> str:
@@ -328,49 +318,51 @@ class Export:
 
     def table(self) -> Source:
         """Return the answers to the chosen question, or to the only one, as a table."""
-        question = self._choose()
-        if question in self.refused:
-            raise InputError(self.refused[question])
-        filled, empty = self._split(question)
-        answers, gold = ([each for each in [*filled, *empty] if each.is_gold is wanted] for wanted in (False, True))
+        found = {name: {each.kind for each in own if not each.is_empty} for name, own in self.answers.items()}
+        kinds = {name: own for name, own in found.items() if own}
+        question = self._choose(kinds)
+        if len(kinds[question]) > 1 and kinds[question] & {AREAS, *REGIONS} and not kinds[question] <= REGIONS:
+            listed = ", ".join(sorted(kinds[question]))
+            raise InputError(f"{self.where}: the answers to {question!r} are mixed: {listed}. They cannot be compared.")
+        asked = self._select(question, kinds[question])
+        answers, gold = ([each for each in asked if each.is_gold is wanted] for wanted in (False, True))
         if not answers:
             raise InputError(f"{self.where}, contains no answers besides those that are marked as gold labels.")
         _unify(answers, gold)
-        columns = {role: [getattr(each, role) for each in answers] for role in ROLES}
-        workers, tasks = (len(set(columns[role])) for role in ("worker", "task"))
-        about = f"{self.where} ({len(answers):,} answers by {workers:,} workers to {tasks:,} tasks)"
-        columns |= spread([each.more for each in answers], about)
+        columns = {name: [getattr(each, name) for each in answers] for name in (*ROLES, "sample", "order", "gold")}
+        columns = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
         if gold:
             known = match_truths((each.task, each.label) for each in gold)
             columns["gold"] = [known.get(task) for task in columns["task"]]
+        workers, tasks = (len(set(columns[role])) for role in ("worker", "task"))
         return build_table(
             self.tool,
             columns,
             columns.__getitem__,
-            about,
+            f"{self.where} ({len(answers):,} answers by {workers:,} workers to {tasks:,} tasks)",
             ROLES,
             guessed={"question": question} if question and question != self.files.question else {},
-            remarks=tuple(self._list_messages(question, columns)),
+            remarks=tuple(self._list_messages(question, columns, kinds)),
             notes={"samples": [name for name in ("sample", "order") if len(set(columns.get(name, ()))) > 1]},
             truths={"label": "gold"} if "gold" in columns else {},
         )
 
-    def _split(self, question: str) -> tuple[list[Answer], list[Answer]]:
-        """Return the answers to a question and the empty lists of regions; count empty answers to other questions."""
-        filled = [each for each in self.answers[question] if not each.is_empty]
-        empty = [each for each in self.answers[question] if each.is_empty]
-        if filled[0].kind != AREAS:
-            silent = self._seen - Counter((each.worker, each.task, each.is_gold) for each in self.answers[question])
-            empty += [Answer(worker, task, None, is_gold=is_gold) for worker, task, is_gold in silent.elements()]
-        if filled[0].kind not in REGIONS:
+    def _select(self, question: str, kinds: set[str]) -> list[Answer]:
+        """Return the answers to a question, with empty lists of regions; count other empty answers."""
+        answers = self.answers[question]
+        if AREAS not in kinds:
+            silent = self._seen - Counter((each.worker, each.task, each.is_gold) for each in answers)
+            answers += [Answer(worker, task, None, is_gold=is_gold) for worker, task, is_gold in silent.elements()]
+        filled, empty = ([each for each in answers if each.is_empty is wanted] for wanted in (False, True))
+        if kinds.isdisjoint(REGIONS):
             what = f"annotations without an answer to {question!r}" if question else "empty answers"
             self.leave_out(what, len(empty))
-            return filled, []
+            return filled
         for each in empty:
-            each.label, each.more = [], {}
-        return filled, empty
+            each.label = []
+        return filled + empty
 
-    def _list_messages(self, question: str, columns: Mapping[str, list[Any]]) -> Iterator[str]:
+    def _list_messages(self, question: str, columns: Mapping[str, list[Any]], kinds: Iterable[str]) -> Iterator[str]:
         """Yield the messages about the export."""
         yield from self.remarks
         if (most := max(filter(None, columns.get("sample", ())), default=1)) > 1:
@@ -379,40 +371,26 @@ class Export:
             yield "The column 'gold' contains gold labels, which are used only with gold='export'."
         if self.left_out:
             yield f"Excluded: {self._counted()}."
-        if others := ", ".join(sorted(self._kinds().keys() - {question})):
+        if others := ", ".join(sorted({*kinds} - {question})):
             yield f"Read: the answers to {question!r}. The file also contains answers to {others}."
 
-    def _kinds(self) -> dict[str, str]:
-        """Return the kind of labels of each question with answers."""
-        kinds = dict.fromkeys(self.refused, "mixed")
-        for question, answers in self.answers.items():
-            first = next((each for each in answers if not each.is_empty), None)
-            if first is not None:
-                kinds.setdefault(question, first.kind)
-        return kinds
-
-    def _choose(self) -> str:
+    def _choose(self, kinds: Mapping[str, set[str]]) -> str:
         """Return the question to read, or raise an error that lists the questions."""
-        tag, kinds = self.files.question, self._kinds()
+        tag = self.files.question
         if not kinds:
             raise InputError(f"{self.where}, contains no answers{f': {self._counted()}' if self.left_out else ''}.")
         if tag is None and len(kinds) == 1:
             return next(iter(kinds))
         if tag is not None and (match := {name.casefold(): name for name in kinds}.get(tag.casefold())) is not None:
             return match
-        if tag is not None and list(kinds) == [""]:
-            raise InputError(f"{self.where}, has one question, without a name, and no {tag!r}. Omit the question.")
-        counts = {name: sum(not (a.is_empty or a.is_gold) for a in self.answers.get(name, ())) for name in kinds}
+        counts = {name: sum(not (each.is_empty or each.is_gold) for each in self.answers[name]) for name in kinds}
         names = sorted(kinds, key=lambda name: (-counts[name], name))
-        listed = [f"{name!r} ({kinds[name]}, {counts[name]:,} answers)" for name in names]
+        listed = [f"{name!r} ({', '.join(sorted(kinds[name]))}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-        has = ", ".join(listed[:_MAX_LISTED]) + more
-        if tag is not None:
-            raise InputError(f"{self.where}, has no question {tag!r}.{did_you_mean(tag, names)} It has: {has}.")
-        best = sorted(names, key=lambda name: kinds[name] in REGIONS)
+        unknown = f"no question {tag!r}.{did_you_mean(tag, names)} It has " if tag is not None else ""
         raise InputError(
-            f"{self.where}, has {len(names)} questions: {has}. Choose one.",
-            proposals=[Proposal({"question": name}) for name in best],
+            f"{self.where}, has {unknown}{len(names)} questions: {', '.join(listed[:_MAX_LISTED])}{more}. Choose one.",
+            proposals=[Proposal({"question": name}) for name in sorted(names, key=lambda name: kinds[name] <= REGIONS)],
         )
 
     def _counted(self) -> str:
@@ -441,11 +419,6 @@ def place_files(
     """Return the worker and document of each file: the worker is its name if all names differ, or else its folder.
 
     With ``by_name``, it is the name if any names differ. The folder is the first level that is not common to all.
-
-    >>> from pathlib import Path
-    >>> files = [Path("1/ada.json"), Path("1/bob.json"), Path("2/ada.json")]
-    >>> list(place_files(files[:2]).values()), list(place_files(files).values())
-    ([('ada', ''), ('bob', '')], [('1', 'ada'), ('1', 'bob'), ('2', 'ada')])
     """
     names = [_ENDING.sub("", path.name) or path.name for path in paths]
     folders = [path.absolute().parent.parts for path in paths]

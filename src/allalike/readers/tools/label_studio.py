@@ -14,11 +14,12 @@ import numpy as np
 from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks import Mask
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Peek, UnexpectedValueError, get, get_list, get_number, get_numbers, get_text
+from allalike.readers.tools.base import Peek, get, get_list, get_number, get_numbers, get_text, unexpected
 from allalike.readers.tools.frame import Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -46,14 +47,15 @@ _NEEDED = {"id", "annotator", "annotation_id"}  # of a row in a short form
 _ABOUT = {*_NEEDED, "created_at", "updated_at", "lead_time", "agreement", "sentiment_agreement", "completed_by"}
 
 
-def _is_row(names: Iterable[str]) -> bool:
-    return set(names) >= _NEEDED and bool({"lead_time", "created_at", "updated_at"} & set(names))
+def _is_short(names: Iterable[str]) -> bool:
+    """Return whether these are the names of a short form, with one row per annotation."""
+    return set(names) >= _NEEDED and not {"lead_time", "created_at", "updated_at"}.isdisjoint(names)
 
 
 def _is_export(peek: Peek) -> bool:
-    if _is_row(peek.names) or any(peek.has(f"{key}.result") for key in _SHEETS):
+    if any(map(_is_short, [peek.names, *peek.records])) or any(peek.has(f"{key}.result") for key in _SHEETS):
         return True
-    return any(_is_row(each) or ([] in map(each.get, _SHEETS) and _TASK_KEYS & {*each}) for each in peek.records)
+    return any([] in map(each.get, _SHEETS) and _TASK_KEYS & {*each} for each in peek.records)
 
 
 @record_tool("label-studio", "Label Studio", _is_export, shows=True)
@@ -64,32 +66,29 @@ def label_studio(export: Export) -> Iterator[Answer]:
     Choices are classes or sets. Regions are spans, boxes, points, or areas (polygons and brushes). Skipped annotations,
     drafts, and answers about single regions are excluded.
     """
-    kinds: dict[str, set[str]] = {}
     models: Counter[Any] = Counter()
     nameless = known = 0
-    _refuse_short_forms(export)
+    _refuse_short_forms(export.paths)
     for task in export.records():
-        name = _name_task(task)
+        texts = [value for value in (task.get("data") or {}).values() if isinstance(value, str)]
+        text = texts[0] if len(texts) == 1 else None
+        name = get(task, "id", "inner_id")
+        name = text if name is None else name  # a task without an id was not yet imported
         if export.originals is not None:
-            _show(export, name, task)
-        for annotation, is_model in _list_annotations(export, task):
-            author, is_named = _find_worker(annotation, is_model=is_model)
-            worker, is_marked = export.worker(author), annotation.get("ground_truth") is True
-            models[worker] += is_model
-            nameless += not (is_named or export.by_file)
-            known += is_marked
+            _show(export, name, text, task)
+        for annotation, author, is_model in _list_annotations(export, task):
+            worker = export.worker(f"annotation {get(annotation, 'unique_id', 'id')}" if author is None else author)
+            is_marked = annotation.get("ground_truth") is True
             is_gold = is_marked and export.files.golden
+            models[worker] += is_model
+            nameless += author is None and not export.by_file
+            known += is_marked
             export.see(worker, name, is_gold=is_gold)
             for control, items in _sort_by_control(export, annotation).items():
-                own = kinds.setdefault(control, set())
-                own.update(kind for kind, _ in items)
-                if len(own) > 1 and own & (_ANSWERS.keys() | _DRAWN) and own != _DRAWN:
-                    reason = f"{export.at}: the answers to {control!r} are mixed: {', '.join(sorted(own))}."
-                    export.refused.setdefault(control, reason)
-                elif own & _DRAWN:
+                if {kind for kind, _ in items} & _DRAWN:
                     _draw(export, control, worker, name, items)
-                else:
-                    label, kind = _read_label(items)
+                if others := [item for item in items if item[0] not in _DRAWN]:
+                    label, kind = _read_label(others)
                     yield Answer(worker, name, label, control, kind, is_gold=is_gold)
     if predicted := models.total():
         further = sum(count > 0 for count in models.values())
@@ -101,14 +100,13 @@ def label_studio(export: Export) -> Iterator[Answer]:
         export.remarks.append(f"{known:,} annotations are marked as ground truth; they {counted}.")
 
 
-def _refuse_short_forms(export: Export) -> None:
+def _refuse_short_forms(paths: Iterable[Path]) -> None:
     """Refuse exports with one row per annotation, and propose to read them as plain tables."""
-    for path in export.paths:
+    for path in paths:
         peek = Peek(path)
-        names = peek.names or next((list(record) for record in peek.records if _is_row(record)), [])
-        if _is_row(names):
+        if names := next(filter(_is_short, [peek.names, *peek.records]), None):
+            labels = [name for name in list(names)[list(names).index("id") + 1 :] if name not in _ABOUT] or ["label"]
             roles = {"worker": "annotator", "task": "id"}
-            labels = [name for name in names[names.index("id") + 1 :] if name not in _ABOUT] or ["label"]
             raise InputError(
                 f"{path} has one row per annotation. Export it from Label Studio as JSON, or read it as a plain table"
                 " if its labels are neither regions nor sets.",
@@ -116,53 +114,31 @@ def _refuse_short_forms(export: Export) -> None:
             )
 
 
-def _list_texts(task: dict[str, Any]) -> list[str]:
-    return [value for value in (task.get("data") or {}).values() if isinstance(value, str)]
-
-
-def _name_task(task: dict[str, Any]) -> Any:
-    """Return the id of a task, or its only text if it has no id because it was not yet imported."""
-    number = get(task, "id", "inner_id")
-    texts = _list_texts(task) if number is None else []
-    return texts[0] if len(texts) == 1 else number
-
-
-def _show(export: Export, name: Any, task: dict[str, Any]) -> None:
+def _show(export: Export, name: Any, text: str | None, task: dict[str, Any]) -> None:
     """Record the content of a task with its results, which also contain the sizes of images."""
-    texts = _list_texts(task)
-    shown = texts[0] if len(texts) == 1 else None  # may be the name of an image
     sheets = [each for key in _SHEETS for each in get_list(task, key) if isinstance(each, dict)]
     results = [item for sheet in sheets for item in get_list(sheet, "result")]
     sides = [(get(item, "original_width"), get(item, "original_height")) for item in results]
     known = next((pair for pair in sides if None not in pair), (None, None))
-    export.show(name, {**task, "results": results}, text=shown, picture=shown, sides=known, percent=True)
+    export.show(name, {**task, "results": results}, text=text, picture=text, sides=known, percent=True)
 
 
-def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """Yield a task's annotations and predictions, and whether each is a prediction; count excluded ones."""
+def _list_annotations(export: Export, task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any, bool]]:
+    """Yield annotations and predictions with their author, if any, and whether it is a model; count excluded ones."""
     if isinstance(drafts := task.get("drafts"), list):
         export.leave_out("drafts", len(drafts))
     for annotation in get_list(task, "annotations", "completions"):
         if get(annotation, "was_cancelled") or get(annotation, "skipped"):
             export.leave_out("skipped annotations")
-        else:
-            yield annotation, False
+            continue
+        by = annotation.get("completed_by")
+        if isinstance(by, dict):
+            by = next((by[key] for key in ("email", "username", "id") if by.get(key) not in (None, "")), None)
+        by = get(annotation, "created_username", "annotator") if by in (None, "") else by
+        yield annotation, by.strip() if isinstance(by, str) else by, False
     for prediction in get_list(task, "predictions"):
         if isinstance(prediction, dict) and get_list(prediction, "result"):
-            yield prediction, True
-
-
-def _find_worker(annotation: dict[str, Any], *, is_model: bool) -> tuple[Any, bool]:
-    """Return the worker of an annotation, and whether the export names them."""
-    if is_model:
-        return annotation.get("model_version") or "prediction", True
-    by = annotation.get("completed_by")
-    if isinstance(by, dict):
-        by = next((by[key] for key in ("email", "username", "id") if by.get(key) not in (None, "")), None)
-    by = get(annotation, "created_username", "annotator") if by in (None, "") else by
-    if by is None:
-        return f"annotation {get(annotation, 'unique_id', 'id')}", False
-    return by.strip() if isinstance(by, str) else by, True
+            yield prediction, prediction.get("model_version") or "prediction", True
 
 
 def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, Items]:
@@ -181,11 +157,7 @@ def _sort_by_control(export: Export, annotation: dict[str, Any]) -> dict[str, It
 
 
 def _find_kind(item: Any) -> str:
-    """Return the kind of a result's label, by its type or its fields.
-
-    >>> _find_kind({"type": "choices", "value": {"choices": ["sad"]}}), _find_kind({"value": {"x": 1, "y": 2}})
-    ('choices', 'points')
-    """
+    """Return the kind of a result's label, by its type or its fields."""
     kind = get_text(item, "type", default=None)
     if kind in _NO_REGIONS:
         return str(kind)
@@ -240,10 +212,16 @@ def _find_class(value: dict[str, Any]) -> str | None:
 
 
 def _read_region(kind: str, item: dict[str, Any]) -> Any:
-    """Return a region: a span as [start, end, class], others as an object with its class."""
+    """Return a region: a span as [start, end, class], others as an object with its class.
+
+    Spans are in seconds or in characters; for HTML pages, of the whole text.
+    """
     value = item["value"]
     if kind == "spans":
-        return _read_span(item, value)
+        offsets = value.get("globalOffsets") or value
+        if isinstance(offsets.get("start"), str) and item.get("type") != "timeserieslabels":
+            raise unexpected(None, "offsets in the whole text, as in newer exports", "globalOffsets")
+        return [offsets.get("start"), offsets.get("end"), _find_class(value)]
     if kind == "boxes":
         region: dict[str, Any] = {"bbox": [get_number(value, key) for key in ("x", "y", "width", "height")]}
     elif kind == "ellipses":
@@ -258,24 +236,12 @@ def _read_region(kind: str, item: dict[str, Any]) -> Any:
     return mark(_find_class(value), **region)
 
 
-def _read_span(item: dict[str, Any], value: dict[str, Any]) -> list[Any]:
-    """Return start, end and class of a span, in seconds or in characters (for HTML pages, of the whole text)."""
-    offsets = value.get("globalOffsets") or value
-    start, end = offsets.get("start"), offsets.get("end")
-    if isinstance(start, str) and item.get("type") != "timeserieslabels":
-        raise UnexpectedValueError(
-            f"the region {item.get('id')!r} of {item.get('from_name')!r} has no offsets in the whole text"
-            " (globalOffsets). Export it again with a newer version of Label Studio"
-        )
-    return [start, end, _find_class(value)]
-
-
 def _draw(export: Export, control: str, worker: Any, task: Any, items: Items) -> None:
     """Draw the outlines and painted areas of an annotation by one control."""
     for kind, item in items:
+        if kind not in _DRAWN:
+            continue
         value = item["value"]
-        if item.get("original_width") is None:
-            raise UnexpectedValueError(f"the picture of {control!r} has no size (original_width, original_height)")
         height, width = (int(get_number(item, f"original_{side}")) for side in ("height", "width"))
         part: Part
         if kind == "masks":
@@ -298,20 +264,20 @@ def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.boo
     array([[False,  True]])
     """
     if not 0 < width * height <= MAX_PIXELS:
-        raise UnexpectedValueError(f"the picture has {width} x {height} pixels. It must have 1 to {MAX_PIXELS:,}")
+        raise ValueError(f"the picture has {width} x {height} pixels. It must have 1 to {MAX_PIXELS:,}")
     packed, place = bytes(map(int, rle)), 0
 
     def take(size: int) -> int:
         nonlocal place
         start, place = place, place + size
         if place > 8 * len(packed):
-            raise UnexpectedValueError("'rle' is not a mask of Label Studio: it is truncated")
+            raise ValueError("'rle' is truncated")
         some = int.from_bytes(packed[start // 8 : (place + 7) // 8], "big")
         return some >> (-place % 8) & ((1 << size) - 1)
 
     expected, number, size = width * height * _CHANNELS, take(32), take(5) + 1
     if number != expected or size > 8:
-        raise UnexpectedValueError(f"'rle' has {number:,} words of {size} bits, where {expected:,} bytes should be")
+        raise ValueError(f"'rle' has {number:,} words of {size} bits, where {expected:,} bytes should be")
     runs = [take(4) + 1 for _ in range(4)]
     words = np.zeros(number, np.uint8)
     at = 0
@@ -319,7 +285,7 @@ def _read_brush(rle: list[float], height: int, width: int) -> npt.NDArray[np.boo
         repeated = take(1)
         end = at + 1 + take(runs[take(2)])
         if end > number:
-            raise UnexpectedValueError("'rle' has more words than its header specifies")
+            raise ValueError("'rle' has more words than its header specifies")
         words[at:end] = take(size) if repeated else [take(size) for _ in range(end - at)]
         at = end
     return np.asarray(words.reshape(height, width, _CHANNELS)[:, :, -1] > 0)

@@ -36,16 +36,7 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 def sheet_tool(
     name: str, title: str, recognises: Callable[[Peek], bool]
 ) -> Callable[[Callable[[Sheet], Roles]], type[Tool]]:
-    r"""Make a tool from a function that modifies the columns of an export and returns worker, task and questions.
-
-    >>> @sheet_tool("quiz", "Quiz", lambda peek: "player" in peek.names)
-    ... def quiz(sheet):
-    ...     '''Read answers by player (CSV).'''
-    ...     sheet.leave_out("state", {"late"}, "came late")
-    ...     return "player", "question", ["answer"]
-    >>> quiz.summary
-    'answers by player (CSV)'
-    """
+    """Make a tool from a function that modifies the columns of an export and returns worker, task and questions."""
     return lambda read: SheetTool.made_of(name, title, read, recognises=staticmethod(recognises))
 
 
@@ -279,14 +270,9 @@ def is_number(text: str) -> bool:
 
 
 def as_sets(values: Sequence[str], separator: str = "\n") -> list[frozenset[str] | None] | None:
-    r"""Return cells as sets if any of them has several choices, or else None.
+    """Return cells as sets if any of them has several choices, or else None.
 
-    Choices are separated by line breaks or another separator, or are in square brackets.
-
-    >>> as_sets(["cat\ndog", "cat", ""]) == [{"cat", "dog"}, {"cat"}, None]
-    True
-    >>> as_sets(["[A] [B]", "[A]"]) == [{"[A]", "[B]"}, {"[A]"}], as_sets(["cat", "dog"])
-    (True, None)
+    Choices are separated by line breaks or another separator, or are in square brackets: ``[A] [B]``.
     """
     filled = [cell for cell in values if cell.strip()]
     bracketed = all(not _BRACKETS.sub("", cell).strip() for cell in filled)
@@ -311,11 +297,7 @@ def list_ticked(options: Mapping[str, Sequence[str]]) -> list[list[str]]:
 
 
 def as_answers(values: Sequence[Any]) -> list[Any]:
-    """Return answers as strings, or all as sets if one has several choices, or as lists of marks if one has marks.
-
-    >>> as_answers([["a"], "b", None, []]), as_answers(["a", ["b", "c"]]) == [{"a"}, {"b", "c"}]
-    (['a', 'b', None, None], True)
-    """
+    """Return answers as strings, or all as sets if one has several choices, or as lists of marks if one has marks."""
     if any(isinstance(value, list) and any(isinstance(item, dict) for item in value) for value in values):
         return [value if isinstance(value, list) or value is None else [value] for value in values]
     if any(isinstance(value, dict) or (isinstance(value, list) and len(value) > 1) for value in values):

@@ -91,7 +91,11 @@ class Form:
     aside: set[str] = field(default_factory=set)
     checks: dict[str, str] = field(default_factory=dict)
 
-    def cells(self, name: str) -> list[str]:
+    def find(self, *codes: str) -> str | None:
+        """Return the first column with one of these codes, or None."""
+        return next((name for name in self.names if _code(name) in codes), None)
+
+    def cells(self, name: str | None) -> list[str]:
         """Return the cells of a column; cells beyond the end of a row, and of an unknown column, are empty."""
         place = self.names.index(name) if name in self.names else len(self.names)
         return [row[place] if place < len(row) else "" for row in self.rows]
@@ -117,8 +121,7 @@ class SurveyTool(Tool):
     def open(self, paths: Sequence[Path], files: Files) -> Source:
         """Open exports as one table: the answers of people to questions, with columns of metadata."""
         form = _read_form(paths, files, self.reader)
-        worker = next((name for name in form.names if _code(name) in self.ids), None)
-        worker = worker if self.ids else self.find_person(form)
+        worker = form.find(*self.ids) if self.ids else self.find_person(form)
         reasons = {name: self.find_reason(form, name) for name in form.names if name != worker}
         return self.table(form, worker, _choose_questions(form, reasons, files))
 
@@ -166,7 +169,7 @@ class SurveyTool(Tool):
         if name not in form.aside and any(map(_asks_who, texts)):
             return "personal data"
         if name in form.aside or self.is_known(name):
-            return ""
+            return "metadata"
         if any(map(_CONSENT.search, texts)):
             return "consent"
         filled = [cell.strip() for cell in form.cells(name) if not is_blank(cell)]
@@ -243,11 +246,11 @@ def _choose_questions(form: Form, reasons: Mapping[str, str | None], files: File
     else:
         questions = [name for name, reason in reasons.items() if reason is None]
         questions = questions or [name for name, reason in reasons.items() if reason == _WRITTEN]
-        groups: dict[str, list[str]] = {}
-        for name, reason in sorted(reasons.items(), key=lambda item: not item[1]):  # those with a reason first
-            if name not in questions:
-                groups.setdefault(reason or "", []).append(name)
-        listed = [_shorten(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
+        others: dict[str, list[str]] = {}
+        for name, reason in reasons.items():
+            if reason and name not in questions:
+                others.setdefault(reason, []).append(name)
+        listed = [f"{_shorten(names)} ({reason})" for reason, names in others.items()]
         form.remarks += [f"These columns are not read as questions: {'; '.join(listed)}."] if listed else []
     questions = [name for name in questions if not _matches(name, files.exclude)]
     if not questions:
@@ -331,10 +334,6 @@ def find_blocks(columns: Columns) -> dict[str, str]:
     The rows of a matrix are a block: their names differ only in a final number or bracket, and they share answers.
     Blocks and single questions are joined if all their answers are levels of one scale in words, ratings in the same
     usual range (1 to 5, 1 to 7, 0 to 10), or exactly the same, such as yes and no.
-
-    >>> answers = {"Q1_1": ["low", "high"], "Q1_2": ["high", "medium"], "Q2": ["yes", "no"], "Q3": ["No", "Yes"]}
-    >>> find_blocks(answers)
-    {'Q1_1': 'Q1', 'Q1_2': 'Q1', 'Q2': 'no, yes', 'Q3': 'no, yes'}
     """
     matrices = list(find_matrices(columns).values())
     rows = {name for names in matrices for name in names}
@@ -415,7 +414,7 @@ def _find_careless(form: Form, answers: Columns) -> dict[int, list[str]]:
     for stem, names in find_matrices(answers).items():
         for row in _find_straight([answers[name] for name in names]):
             reasons.setdefault(row, []).append(f"the same answer in all of {stem}")
-    times = form.cells(next((name for name in form.names if _plain(name.partition(".")[0]) in _SECONDS), ""))
+    times = form.cells(form.find(*_SECONDS))
     seconds = {row: float(cell) for row, cell in enumerate(times) if is_number(cell) and float(cell) > 0}
     middle = median(seconds.values()) if len(seconds) >= _MIN_PEOPLE else 0.0
     for row, time in seconds.items():
@@ -466,8 +465,7 @@ def qualtrics(form: Form) -> None:
         else:
             break
         del form.rows[0]
-    status = next((name for name in form.names if _plain(name) in ("status", "responsetype")), "")
-    states = zip(form.rows, form.cells(status), strict=True)
+    states = zip(form.rows, form.cells(form.find("status", "responsetype")), strict=True)
     rows = [row for row, state in states if not _PREVIEW.fullmatch(state.strip())]
     if out := len(form.rows) - len(rows):
         form.remarks.append(f"{out:,} of {len(form.rows):,} rows are previews, tests or spam and are excluded.")
@@ -520,8 +518,7 @@ def surveymonkey(form: Form) -> None:
 
     The two header rows, of questions and of their options, are joined.
     """
-    worker = next((name for name in form.names if _plain(name) == "respondentid"), None)
-    if not form.rows or (form.cells(worker)[0] if worker else form.rows[0][0]).strip():
+    if not form.rows or form.cells(form.find("respondentid") or form.names[0])[0].strip():
         return
     options = form.rows.pop(0)
     question, names = "", []

@@ -6,7 +6,6 @@ import io
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -130,10 +129,6 @@ class Writer(Options, ABC):
                 f"{self.name} needs answers from {self.into}, because the labels are written into a copy. Run 'allalike"
                 " discover' on it."
             )
-
-    def owns(self, name: str) -> bool:
-        """Return whether the writer may have written a file of this name into its folder."""
-        return any(fnmatchcase(name, pattern) for pattern in self.files)
 
     def need(self, value: T | None, what: str, task: Any) -> T:
         """Return a value that the tool needs; raise an error if the answers lack it."""
