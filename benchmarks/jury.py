@@ -133,18 +133,15 @@ def compare_accuracy(draws: int) -> Iterator[Row]:
         yield row | {"mean_judge": 100 * right.mean(), "best_judge": 100 * right.max()}
 
 
-def _find_error(tasks: pd.DataFrame) -> float:
-    known = tasks.dropna(subset="wrong")
-    return find_calibration_error(known["confidence"].to_numpy(), 1 - known["wrong"].to_numpy())
-
-
 def compare_confidence(draws: int) -> Iterator[Row]:
     """Compare confidences with accuracy; each task is decided without its gold label."""
     for name in CATALOGUED:
         panel = judge(name, told=True)
         own = ConfidenceModel.of(panel.run, panel.result.weighing).decide_tasks(50_000)[1]
         for calibrated, tasks in ((False, own), (True, calibrate(own))):
-            row: Row = {"panel": name, "calibrated": calibrated, "ece": _find_error(tasks)}
+            known = tasks.dropna(subset="wrong")
+            error = find_calibration_error(known["confidence"].to_numpy(), 1 - known["wrong"].to_numpy())
+            row: Row = {"panel": name, "calibrated": calibrated, "ece": error}
             for level in (0.0, 0.8, 0.9, 0.95):
                 kept = tasks["confidence"] >= level
                 row |= {

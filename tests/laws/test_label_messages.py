@@ -129,7 +129,7 @@ LABELS: list[tuple[Any, tuple[Any, ...], tuple[str, ...]]] = [
     ("boxes", ([], [{"bbox": [0, 0, -1, 1]}]), ("row 2", "below 0")),
     ("boxes", ([], [[0, 0, 1, 1]] * 10_001), ("row 2", "10,001", "option most")),
     ("boxes", ([], [[0, 0, 1, 1]], [[0, 0, 1, 1, "a"]]), ("row 2", "row 3", "a class")),
-    ("boxes", ([[0, 0, 1, 1, "a"]], [[0, 0, 1, 1, 3]]), ("types", "3 and 'a'")),
+    ("boxes", ([[0, 0, 1, 1, "a"]], [[0, 0, 1, 1, 3]]), ("class 3", "class 'a'")),
     ("spans", ([[0, 2, "PER"]], [[4, 4, "PER"]]), ("row 2", "empty or reversed")),
     ("spans", ([[0, 2, "PER"]], [[0.5, 2, "PER"]]), ("row 2", "whole number")),
     ("spans", ([[0, 2, "PER"]], [[0, float("nan"), "PER"]]), ("row 2", "not finite")),

@@ -26,7 +26,7 @@ from allalike.panels.calibration import ConfidenceModel, describe_confidence, fi
 from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
 from allalike.panels.drift import Earlier, describe_drift, keep_verdicts, read_earlier
 from allalike.panels.panel import Panel
-from allalike.panels.rates import describe_mean, describe_rate
+from allalike.panels.rates import Groups, describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
 from allalike.panels.rows import HowAsked, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
@@ -330,7 +330,7 @@ def _describe_rate_and_drift(
     run: Run,
     unaware: TaskTable,
     positive: list[Any] | None,
-    groups: tuple[str, Mapping[str, str]] | None,
+    groups: Groups | None,
     earlier: Earlier | None,
     *,
     by_truth: bool,

@@ -53,6 +53,8 @@ from allalike.errors import OptionError, UnknownNameError
 from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, GroupRate, MeanScore, Rate
 from allalike.panels.verdicts import NORMAL, Marks, Statistics, divide
 
+Groups = tuple[str, Mapping[str, str]]  # a column, and its value for each task
+
 NEGATIVE, POSITIVE = 0, 1  # verdicts
 PRIOR = 1 / 3
 _LIMITS = (0.025, 0.975)
@@ -295,13 +297,7 @@ def _mark_gold(block: Block, *, kernels: Kernels) -> dict[str, Array]:
 
 
 def describe_rate(
-    run: Run,
-    verdicts: TaskTable,
-    positive: Sequence[Any],
-    groups: tuple[str, Mapping[str, str]] | None,
-    *,
-    by_truth: bool,
-    inferred: bool,
+    run: Run, verdicts: TaskTable, positive: Sequence[Any], groups: Groups | None, *, by_truth: bool, inferred: bool
 ) -> tuple[Statistics, Rate]:
     """Estimate the rate of all tasks and of each group, and list further gold labels to collect.
 
@@ -314,9 +310,7 @@ def describe_rate(
     rogan_gladen, misfit = correct_rate(counts)
     double_sampling, powered = estimate_rate(counts), None
     if known.any() and not by_truth:
-        confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
-        predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
-        powered = estimate_share(truth[known], predicted[known], predicted[~known]).fact
+        powered = _power(truth, verdict, piece.found["confidence"] if run.encoding.nominal else 1.0)
     rate = rogan_gladen if by_truth else double_sampling
     rows = [_list_row("", counts, rate)]
     if groups is not None:
@@ -339,9 +333,15 @@ def describe_rate(
         by=groups and groups[0],
         groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
     )
-    tables = {"rates": pd.DataFrame([msgspec.structs.asdict(row) for row in rows])}
-    tables["ask"] = list_further(piece.tasks, verdict, known, allot_gold(counts))
-    return Statistics({"rate": facts}, tables), facts
+    further = list_further(piece.tasks, verdict, known, allot_gold(counts))
+    table = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
+    return Statistics({"rate": facts}, {"rates": table, "ask": further}), facts
+
+
+def _power(truth: Floats, verdict: npt.NDArray[np.intp], confidence: Any) -> ConfidenceInterval:
+    """Estimate the rate by PPI++ from the confidences of the panel."""
+    predicted, known = np.where(verdict == POSITIVE, confidence, 1 - confidence), ~np.isnan(truth)
+    return estimate_share(truth[known], predicted[known], predicted[~known]).fact
 
 
 def list_further(

@@ -55,7 +55,6 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.columns.hashes import mix
-from allalike._core.late import pd
 from allalike.distances.euclidean import check_digits
 from allalike.domains import Kernels
 from allalike.engines.memory import MemoryRun
@@ -213,9 +212,11 @@ def _sum_lost(paired: Pairable, n_workers: int, expected: LabelTotals | PairedDi
     others = np.where(stays, size - 2, 0.0)
     pairs, within = (size - 1) * (size - others), (size - 1) * before - others * (before - observed)
     sums = [sum_by(worker, value, n_workers) for value in (np.where(stays, 1.0, size), observed, pairs, within)]
-    answers = pd.DataFrame({"task": task, "row": row})
-    last = pd.DataFrame({"task": task[~stays], "worker": worker[~stays]}).merge(answers, on="task")  # all are lost
-    place, row = np.append(worker[stays], last["worker"]), np.append(row[stays], last["row"])
+    last = row[~stays]  # each worker of such a task removes all its answers
+    sizes = size[last].astype(np.intp)
+    first = np.searchsorted(task, task[last]) - (np.cumsum(sizes) - sizes)
+    place = np.concatenate([worker[stays], np.repeat(worker[last], sizes)])
+    row = np.concatenate([row[stays], np.arange(sizes.sum()) + np.repeat(first, sizes)])
     return np.column_stack([*sums, expected.add(place, n_workers, row)])
 
 

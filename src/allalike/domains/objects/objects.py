@@ -57,30 +57,6 @@ class Known(NamedTuple):
     width: int = 0
 
 
-def order_classes(classes: set[Any], name: str) -> tuple[Any, ...]:
-    """Sort classes; raise an error if they have different types.
-
-    >>> order_classes({"dog", "cat"}, "boxes")
-    ('cat', 'dog')
-    >>> order_classes({"dog", None}, "boxes")
-    Traceback (most recent call last):
-    allalike.errors.LabelError: Some boxes have no class, and some have the class 'dog'. Give all of them a class, or
-    none.
-    """
-    kinds = {type(each): each for each in classes}
-    if len(kinds) > 1:
-        named = [each for each in kinds.values() if each is not None]
-        if None in classes:
-            raise LabelError(
-                f"Some {name} have no class, and some have the class {named[0]!r}. Give all of them a class, or none."
-            )
-        one, other = sorted(named, key=lambda each: type(each).__name__)[:2]
-        raise LabelError(
-            f"The classes of {name} have different types: {one!r} and {other!r}. Give all classes the same type."
-        )
-    return tuple(sorted(classes))
-
-
 def read_number(value: Any) -> float:
     """Return a valid coordinate, or raise ValueError."""
     if isinstance(value, np.generic):
@@ -226,9 +202,15 @@ class Objects(Marks, Pairwise):
         widths = {each.width for each in known if each.width}
         if len(widths) > 1:
             raise LabelError(f"The {self.name} have {min(widths)} and {max(widths)} numbers. Give all the same number.")
-        return Known(
-            order_classes({name for each in known for name in each.classes}, self.name), max(widths, default=0)
-        )
+        kinds = {type(name): name for each in known for name in each.classes}
+        if len(kinds) > 1:
+            found = sorted("no class" if name is None else f"the class {name!r}" for name in kinds.values())
+            raise LabelError(
+                f"Some {self.name} have {found[-1]}, and some have {found[0]}. Give all of them classes of one type, or"
+                " none."
+            )
+        classes = {name for each in known for name in each.classes}
+        return Known(tuple(sorted(classes)), max(widths, default=0))
 
     def _pack(self, parsed: list[Any]) -> matching.Collections:
         width = next((len(label[0]) - 1 for label in parsed if label), self._width)
