@@ -93,6 +93,8 @@ def test_little_can_be_estimated_from_few_answers_or_workers() -> None:
     assert model_of(few)[:2] == ("knows or guesses", "there are fewer than two answers per task")
     three, _ = drawn(3, 300, 2, np.array([0.9, 0.8, 0.6]), 3)
     assert model_of(three)[:2] == ("knows or guesses", "there are fewer than four workers")
+    alike, _ = drawn(3, 300, 2, np.array([0.8, 0.8, 0.8]), 3)
+    assert model_of(alike)[:2] == ("majority vote", "workers are alike")
 
 
 def test_labelling_functions_of_one_label_are_no_copies_and_need_no_confusion_matrices() -> None:

@@ -1,8 +1,6 @@
-"""Ingest: values are numbered as they come, partitions are balanced, and nothing is left behind."""
+"""Ingest: values are numbered as they come, and partitions are balanced."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +13,11 @@ from hypothesis import strategies as st
 from allalike._core.blocks.block import Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import take_rows
-from allalike.answers import answers as streams
-from allalike.engines import ingest
-from allalike.engines.ingest import Vocabulary, route
+from allalike.engines.ingest import route
+from allalike.engines.routing import Vocabulary, whole_numbers
 from allalike.engines.shards import of_answers
 from allalike.errors import OutputError
 from allalike.readers import scan
-from allalike.readers.formats import source as opened_source
 
 strings = st.text(alphabet=st.characters(codec="utf-8"), max_size=20) | st.sampled_from(["a", "b", "c"])
 
@@ -57,7 +53,7 @@ digits = st.text("0123456789-+ xeE.", min_size=1, max_size=20) | st.integers(-(1
 def test_strings_are_whole_numbers_if_python_writes_numbers_so(texts: list[str]) -> None:
     whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
     for kind_of_string in (pa.string(), pa.large_string()):
-        numbers = ingest.whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
+        numbers = whole_numbers(pa.array(["skipped", *texts], kind_of_string)[1:])
         assert (numbers is not None) == whole
         assert numbers is None or numbers.tolist() == [int(text) for text in texts]
 
@@ -74,52 +70,21 @@ def test_strings_of_one_length_are_taken_as_any_others(texts: list[str], data: s
         assert taken.to_pylist() == [values[place] for place in order]
 
 
-def test_partitions_are_balanced_and_a_power_of_two(tmp_path: Path) -> None:
+def test_partitions_are_balanced(tmp_path: Path) -> None:
     tasks = pa.array([f"t{number:07d}" for number in range(64_000)])
     table = pa.table({"worker": ["w"] * 64_000, "task": tasks, "label": ["x"] * 64_000})
     for source in (table, table.set_column(1, "task", [np.arange(64_000)])):
-        routed = route(scan(source, domain="categorical").stream(), tmp_path, memory=1 << 30, partitions=50)
+        routed = route(scan(source, domain="categorical").stream(), tmp_path, 50)
         sizes = [len(label) for label, _ in routed.each_label()]
-        assert len(sizes) == 64
+        assert len(sizes) == len(list(tmp_path.iterdir())) == 50
         assert max(sizes) < 1.25 * min(sizes)
         routed.make_shards(lambda number, answers: of_answers(answers), None, Ties())
         assert not list(tmp_path.iterdir())
 
 
-def test_the_number_of_partitions_follows_from_size_and_memory(tmp_path: Path) -> None:
-    stream = scan([("w", number, "x") for number in range(5000)]).stream()
-    for size, memory, expected in ((0, 1, 1), (1 << 30, 1 << 30, 16), (1 << 40, 1 << 20, 1024)):
-        routed = route(replace(stream, size=size), tmp_path, memory=memory)
-        assert routed.n_partitions == pytest.approx(expected, rel=0.02)
-        assert len(list(tmp_path.iterdir())) == routed.n_partitions
-        for path in tmp_path.iterdir():
-            path.unlink()
-
-
-def test_a_full_disk_is_a_clear_error_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no device that is always full")
     (tmp_path / "0.rows").symlink_to("/dev/full")
     with pytest.raises(OutputError, match=f"cannot write to its work folder {tmp_path}: No space left"):
-        route(scan([("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")]).stream(), tmp_path, memory=1 << 30)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError])
-def test_an_interrupted_run_leaves_nothing(
-    stop: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(streams, "_BATCH_ROWS", 4)
-    monkeypatch.setattr(opened_source, "_SLICE_ROWS", 4)
-    stream = scan([("a", number, "x") for number in range(20)], domain="categorical").stream()
-
-    def batches() -> Iterator[dict[str, Column]]:
-        for number, batch in enumerate(stream.batches()):
-            if number == 3:
-                assert list(tmp_path.iterdir())
-                raise stop
-            yield batch
-
-    with pytest.raises(stop):
-        route(replace(stream, batches=batches), tmp_path, memory=1 << 30)
-    assert not list(tmp_path.iterdir())
+        route(scan([("a", 1, "x"), ("b", 1, "x"), ("c", 1, "y")]).stream(), tmp_path, 1)

@@ -42,7 +42,7 @@ def work_folders(parent: Path) -> list[Path]:
 
 @pytest.mark.parametrize("method", ["iP-TD", pytest.param("auto", marks=pytest.mark.long)])
 def test_the_number_of_processes_does_not_change_a_bit(method: str) -> None:
-    rows = crowd()
+    rows = crowd(100)
     found = [allalike.discover(rows, engine=Disk(partitions=16, processes=n), method=method) for n in (1, 2)]
     assert found[0].workers.equals(found[1].workers)
     assert found[0].truth.equals(found[1].truth)
@@ -177,18 +177,18 @@ def test_what_is_known_of_the_parts_does_not_grow_with_the_number_of_workers() -
 
 
 def test_several_threads_may_use_one_result() -> None:
-    result = allalike.discover(crowd(300), engine=Disk(partitions=4, processes=2), method="UA")
-    with ThreadPoolExecutor(3) as threads:
-        more = [[("new", f"task-{number}", "x")] for number in range(6)]
+    result = allalike.discover(crowd(60), engine=Disk(partitions=4, processes=2), method="UA")
+    with ThreadPoolExecutor(2) as threads:
+        more = [[("new", f"task-{number}", "x")] for number in range(2)]
         found = list(threads.map(lambda answers: len(result.update(answers).truth), more))
-    assert found == [301] * 6
+    assert found == [61] * 2
 
 
 def test_a_process_that_was_forked_does_not_remove_the_work_folder() -> None:
     code = """
         import os, sys, allalike
         rows = [(worker, task, "xy"[worker * task % 2]) for worker in range(4) for task in range(40)]
-        result = allalike.discover(rows, engine=allalike.Disk(partitions=4, processes=2), method="P-TD")
+        result = allalike.discover(rows, engine=allalike.Disk(partitions=2, processes=2), method="P-TD")
         if os.fork() == 0:
             sys.exit(0)
         os.wait()

@@ -33,10 +33,9 @@ def counted() -> Iterator[SimpleNamespace]:
 @pytest.mark.filterwarnings("ignore:iP-TD stopped at its limit")
 def test_a_round_is_one_job_and_reading_three(spark: Spark, tmp_path: Path) -> None:
     path = address(written(table(), tmp_path, ".parquet"))
-    for rounds in (3, 5):
-        with counted() as found:
-            result = allalike.discover(path, engine=spark, method=f"iP-TD(max_iter={rounds}, tol=0)")
-        assert found.jobs == 3 + 1 + rounds + 1  # reading, what is doubtful, rounds, truths
+    with counted() as found:
+        result = allalike.discover(path, engine=spark, method="iP-TD(max_iter=4, tol=0)")
+    assert found.jobs == 3 + 1 + 4 + 1  # reading, what is doubtful, rounds, truths
     with counted() as found:
         result.save(tmp_path / "out")
     fetched = 1 + 3  # truths, and the answers of three partitions, one after the other

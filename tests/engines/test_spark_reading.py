@@ -16,8 +16,8 @@ import pytest
 
 import allalike
 from allalike import Categorical, Spark
-from allalike.engines.spark import sources as spark_sources
-from allalike.engines.spark.rows import Plan
+from allalike.engines.routing import RoutingPlan
+from allalike.engines.spark import shuffle as spark_shuffle
 from allalike.errors import AllalikeError, InputError, LabelError
 from files.for_spark import check, fail, same, table, with_label, written
 from running.local_spark import SPARK, need_spark
@@ -70,7 +70,7 @@ IN_TEXT = [name for name, (labels, _, domain) in LABELS.items() if domain is Non
 
 def few_numbered(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """Let so many different labels be numbered, at most."""
-    monkeypatch.setattr(spark_sources, "Plan", partial(Plan, max_numbered_labels=few))
+    monkeypatch.setattr(spark_shuffle, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=few))
 
 
 def covering(cases: list[Any], quick: int = 4) -> list[Any]:

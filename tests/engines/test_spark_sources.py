@@ -16,9 +16,9 @@ from pyspark.logger import PySparkLogger
 
 import allalike
 from allalike import Memory
+from allalike.engines.routing import RoutingPlan
 from allalike.engines.spark import shuffle as spark_shuffle
 from allalike.engines.spark import sources as spark_sources
-from allalike.engines.spark.rows import Plan
 from allalike.errors import InputError, UnsupportedError
 from running.local_spark import SPARK, need_spark
 
@@ -137,24 +137,15 @@ def test_labels_are_guessed_from_the_first_that_there_are(
     session: SparkSession, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     """Let the first rows hold no label, or a few that say nothing about the others."""
-    monkeypatch.setattr(spark_sources, "Plan", partial(Plan, max_numbered_labels=2))
+    monkeypatch.setattr(spark_shuffle, "RoutingPlan", partial(RoutingPlan, max_numbered_labels=2))
     blank = [(f"w{number}", -1, None if number >= first else f"a>b>c{number}") for number in range(100)]
     full = [(worker, task, f"a>{label}>b{number}") for number, (worker, task, label) in enumerate(ROWS)]
     frame = session.createDataFrame([*blank, *full], ["worker", "task", "label"])
-    parts = []
-    original = spark_shuffle.ShuffledRows._fetch_first_rows
-
-    def fetched(rows: Any, number: int, limit: int) -> list[dict[str, Any]]:
-        parts.append(limit)
-        return original(rows, number, limit)
-
-    monkeypatch.setattr(spark_shuffle.ShuffledRows, "_fetch_first_rows", fetched)
     scan = allalike.scan(frame, missing="drop")
     source = spark_sources.find_source(scan, None, SPARK.spark_master)
     assert source is not None
-    some, _ = source.read(2)._show_labels(40)
+    some, _ = source.read(2).show_labels(40)
     assert some.data.to_pylist() == [label for *_, label in [*blank[:first], *full][:40]]
-    assert parts == [40, 160]
 
 
 def test_errors_of_spark_are_not_written_as_well(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

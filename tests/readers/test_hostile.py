@@ -31,10 +31,8 @@ EVALUATING = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", 
 UNPICKLING = {f"{kind}.{name}" for kind in ("pickle", "cloudpickle") for name in ("load", "loads", "Unpickler")}
 UNPICKLING |= {"pd.read_pickle", "joblib.load", "dill.loads", "shelve.open"}
 PICKLING = {  # what was packed by the same run, in its processes or its work folder, or right before
-    "engines/ingest.py",
     "engines/spark/on_executors.py",
-    "engines/spark/rows.py",
-    "engines/spark/shuffle.py",
+    "engines/routing.py",
     "_core/system/processes.py",
     "testing.py",
 }

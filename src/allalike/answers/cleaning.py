@@ -80,17 +80,12 @@ class Cleaning:
     label_map: Mapping[Any, str] = field(default_factory=dict)
     spelling: Spelling = field(default_factory=Spelling)
 
-    def clean(
-        self, columns: dict[str, Column], *, before: int | None = None
-    ) -> tuple[dict[str, Column], Mask, Dropped]:
-        """Return the rows with cleaned labels, a mask of these rows, and the numbers of excluded rows.
-
-        An error counts the rows without a label, except in a batch that follows ``before`` other rows.
-        """
+    def clean(self, columns: dict[str, Column]) -> tuple[dict[str, Column], Mask, Dropped]:
+        """Return the rows with cleaned labels, a mask of these rows, and the numbers of excluded rows."""
         label = self.map_labels(columns["label"].compacted())
         blank = label.missing()
-        if blank.any() and self.missing == "error" and (before is not None or not blank.all()):
-            raise _find_blank(columns["label"], blank, before)
+        if blank.any() and self.missing == "error" and not blank.all():
+            raise _find_blank(columns["label"], blank)
         kept, dropped = ~blank, Dropped(int(blank.sum()))
         label = label.keep(kept) if dropped.missing else label
         if self.spelling.is_plain and not self.abstain:
@@ -100,7 +95,7 @@ class Cleaning:
             unparsed, example = why == _UNPARSED, None
             if unparsed.any():
                 row = int(np.argmax(unparsed))
-                example = label.row(row) - 1 + (before or 0), str(values[codes[row]])
+                example = label.row(row) - 1, str(values[codes[row]])
             dropped += Dropped(0, int((why == _ABSTAINED).sum()), int(unparsed.sum()), example)
             kept[kept] = why == _KEPT
             label = _put(label, codes, meant, why == _KEPT)
@@ -193,23 +188,22 @@ def _dictionary(codes: Any, values: list[Any], present: Mask, kind: Any = None) 
     return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, pa.array(list(place), kind or pa.string()))])
 
 
-def check_ids(column: Column, *, before: int | None = None) -> None:
-    """Raise an error if a row has no id or an id with a zero byte; a batch follows ``before`` other rows."""
+def check_ids(column: Column) -> None:
+    """Raise an error if a row has no id or an id with a zero byte."""
     blank = column.missing()
     if blank.any():
-        raise _find_blank(column, blank, before)
+        raise _find_blank(column, blank)
     zeros = column.zeros()
     if zeros.any():
         place = int(np.argmax(zeros))
-        raise zero_error(column.name, column.row(place) + (before or 0), column.value(place))
+        raise zero_error(column.name, column.row(place), column.value(place))
 
 
-def _find_blank(column: Column, blank: Mask, before: int | None) -> InputError:
+def _find_blank(column: Column, blank: Mask) -> InputError:
     """Return the error for the first blank row."""
     place = int(np.argmax(blank))
-    counted = (int(blank.sum()), len(blank)) if before is None else None
     value = column.value(place) if column.name == "label" else None
-    return blank_error(column.name, column.row(place) + (before or 0), counted, value)
+    return blank_error(column.name, column.row(place), (int(blank.sum()), len(blank)), value)
 
 
 def zero_error(role: str, row: int, value: Any) -> InputError:
@@ -217,12 +211,11 @@ def zero_error(role: str, row: int, value: Any) -> InputError:
     return InputError(f"The {role} in row {row} contains a zero byte: {value!r}. Remove the byte.")
 
 
-def blank_error(role: str, row: int, counted: tuple[int, int] | None, value: Any = None) -> InputError:
+def blank_error(role: str, row: int, counted: tuple[int, int], value: Any = None) -> InputError:
     """Return the error for a row without a worker, task or label; ``counted`` has the numbers of these and all rows."""
+    number, total = counted
     what = f"Row {row} has no {role}{f' (it contains {value!r})' if isinstance(value, str) and value else ''}."
-    if counted is not None:
-        number, total = counted
-        what += f" {number:,} of {total:,} {'rows have' if number > 1 else 'rows has'} none."
+    what += f" {number:,} of {total:,} {'rows have' if number > 1 else 'rows has'} none."
     if role != "label":
         return InputError(f"{what} Add the {role}, or remove these rows.")
     return InputError(f"{what} A missing answer needs no row: remove these rows, or exclude them.", missing="drop")

@@ -81,7 +81,7 @@ class Memory(Options, Engine):
 
         stream = source.stream()
         check_memory(stream.size, "The table of answers", "Keep the answers on disk with engine='disk'.")
-        routed = route(stream, None, memory=_SHARD_BYTES, partitions=stream.size // _SHARD_BYTES)
+        routed = route(stream, None, stream.size // _SHARD_BYTES)
         shards, _, known = routed.make_shards(lambda number, answers: of_answers(answers), gold, ties)
         return MemoryRun(shards, **known, threads=self.threads)
 

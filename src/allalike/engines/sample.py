@@ -48,7 +48,8 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
     True
     """
     share = min(n_answers / run.answer_counts.sum(), 1.0)
-    choose = partial(_choose, kernels=run.kernels, share=share, gold=with_gold and run.n_gold <= _MAX_GOLD, again=again)
+    gold = "all" if with_gold and run.n_gold <= _MAX_GOLD else "any"
+    choose = partial(_choose, kernels=run.kernels, share=share, gold=gold, again=again)
     block = join_blocks(run.gather(choose), len(run.workers))
     blocks = list(cut_block(block, fitting_answers(len(run.workers))))
     return MemoryRun(
@@ -78,7 +79,7 @@ def pick_tasks(run: Run, wanted: npt.NDArray[np.uint64], *, share: float = 0.0) 
     >>> pick_tasks(run, answers.tasks.hashes()[:2]).n_tasks, pick_tasks(run, np.empty(0, np.uint64), share=1.0).n_tasks
     (2, 100)
     """
-    picked = run.gather(partial(_pick, kernels=run.kernels, wanted=np.sort(wanted), share=share))
+    picked = run.gather(partial(_choose, kernels=run.kernels, wanted=np.sort(wanted), share=share))
     return join_blocks(picked, len(run.workers))
 
 
@@ -91,7 +92,8 @@ def pick_known(run: Run, most: int) -> Block:
     >>> pick_known(run, 10).n_tasks
     2
     """
-    picked = run.gather(partial(_pick_known, kernels=run.kernels, share=min(1.0, most / max(run.n_gold, 1))))
+    share = min(1.0, most / max(run.n_gold, 1))
+    picked = run.gather(partial(_choose, kernels=run.kernels, share=share, gold="only"))
     return join_blocks(picked, len(run.workers))
 
 
@@ -121,28 +123,27 @@ def _thin(block: Block, n_answers: int, worker_hash: Array) -> Block:
     return replace(picked, starts=np.cumsum(sizes) - sizes, sizes=sizes)
 
 
-def _choose(block: Block, *, kernels: Kernels, share: float, gold: bool, again: bool) -> Block:
+def _choose(
+    block: Block,
+    *,
+    kernels: Kernels,
+    share: float,
+    gold: str = "any",
+    wanted: npt.NDArray[np.uint64] | None = None,
+    again: bool = False,
+) -> Block:
+    """Return a share of a block's tasks, with the wanted ones; workers keep their numbers in the run.
+
+    Tasks with gold labels are all included, the only ones or not treated specially.
+    """
     drawn = mix(block.task_hash) if again else block.task_hash
-    chosen = drawn / _HASHES < share
-    if gold:
-        chosen[block.gold_task] = True
-    return _take(block, chosen, kernels)
-
-
-def _pick(block: Block, *, kernels: Kernels, wanted: npt.NDArray[np.uint64], share: float) -> Block:
-    """Return the wanted tasks of a block, and a share of the others."""
-    return _take(block, np.isin(block.task_hash, wanted) | (block.task_hash / _HASHES < share), kernels)
-
-
-def _pick_known(block: Block, *, kernels: Kernels, share: float) -> Block:
-    """Return a share of the tasks of a block that have gold labels."""
-    known = np.zeros(block.n_tasks, bool)
-    known[block.gold_task] = True
-    return _take(block, known & (block.task_hash / _HASHES <= share), kernels)
-
-
-def _take(block: Block, chosen: npt.NDArray[np.bool_], kernels: Kernels) -> Block:
-    """Return the chosen tasks of a block; workers keep their numbers in the run."""
+    chosen = drawn / _HASHES <= share
+    if wanted is not None:
+        chosen |= np.isin(block.task_hash, wanted)
+    if gold != "any":
+        known = np.zeros(block.n_tasks, np.bool_)
+        known[block.gold_task] = True
+        chosen = chosen | known if gold == "all" else chosen & known
     tasks = np.flatnonzero(chosen)
     rows = np.flatnonzero(block.to_answers(chosen))
     picked = block.pick(tasks, rows)

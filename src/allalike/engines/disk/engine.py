@@ -261,11 +261,11 @@ class Disk(Options, Engine):
         space = Workspace(self.work_dir).inner()
         budget = self._budget()
         partitions = self.partitions or max(1, stream.size // budget.shard_bytes)
-        routed = route(stream, space.path, partitions=partitions, memory=budget.work)
-        few = self.processes is None and routed.n_answers < _MIN_PARALLEL_ANSWERS
+        routed = route(stream, space.path, partitions)
+        few = self.processes is None and routed.facts.n_kept < _MIN_PARALLEL_ANSWERS
         processes = Processes(1 if few else budget.processes, remedy=_REMEDY)
         make = partial(_make, folder=space.path, budget=budget)
-        stored, tallies, known = routed.make_shards(make, gold, ties, processes.map)
+        stored, tallies, known = replace(routed, apply=processes.map).make_shards(make, gold, ties)
         return DiskRun(Shards(space, stored, tallies, processes), budget=budget, **known)
 
     def _budget(self) -> MemoryBudget:

@@ -16,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allalike._core.columns.column import Column
+from allalike._core.columns.factors import factorize
+from allalike._core.columns.values import arrow_of, numpy_of
+from allalike._core.late import pa, pc
 from allalike._core.system.files import atomic_file
 from allalike._core.system.processes import pack, unpack
 from allalike._core.system.tables import write_tables
+from allalike.answers.answers import join_batches
+from allalike.engines.routing import Router, join_digests
 from allalike.engines.shards import Cuts, Shard, Tally, encode, find_piece, in_order, of_answers, sum_up
-from allalike.engines.spark.rows import join_digests, make_columns, make_label_column, read_chunks
 from allalike.engines.sums import PairSums, Sums, select_workers
 from allalike.errors import AllalikeError
 
@@ -28,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark import Broadcast
 
     from allalike._core.blocks.block import Block, Floats, Kernel
-    from allalike.engines.spark.rows import Plan
+    from allalike.answers.answers import Batch
+    from allalike.engines.routing import InputFacts, RoutingPlan
     from allalike.engines.sums import Piece
 
     Record = tuple[int, Any]
@@ -68,24 +73,52 @@ def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iter
     return as_records
 
 
-@_as_records
-def make_shards(records: Records) -> Iterator[Record]:
-    """Prepare the blocks of answers, and yield shards: packed blocks, tasks with sizes, and tally."""
-    for parcels in unwrap(records):
-        for parcel in parcels:
-            yield 0, _pack_shard(*of_answers(_unpickle(parcel)))
-
-
-def _pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
+def pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
     """Pack the blocks of a shard, its tasks, and its counts."""
     return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(tally)
 
 
-def join_facts(records: Records, plan: Plan) -> Iterator[Any]:
+# Routing: rows become chunks for each partition, and chunks become shards.
+
+
+SCHEMA = "partition int, data binary"
+
+
+def route_frame(batches: Iterable[Any], plan: RoutingPlan, split: Callable[[Any], Batch]) -> Iterator[Any]:
+    """Convert the rows of a data frame's partition to records: a partition number, and a chunk or the digest."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    unread = iter(batches)
+    for partition, data in _route(context.partitionId(), map(split, unread), plan):
+        columns = [pa.array([partition], pa.int32()), pa.array([data], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["partition", "data"])
+    deque(unread, maxlen=0)  # Spark ends a worker that leaves records unread
+
+
+def _route(number: int, batches: Iterable[Batch], plan: RoutingPlan) -> Iterator[tuple[int, bytes]]:
+    """Yield the chunks of an input, and finally its digest or an error."""
+    router = Router(number, plan)
+    try:
+        for batch in join_batches(batches):
+            for partition, chunk in router.route(batch):
+                sink = pa.BufferOutputStream()
+                chunk = chunk.replace_schema_metadata({"input": str(number)})
+                with pa.ipc.new_stream(sink, chunk.schema) as writer:
+                    writer.write_batch(chunk)
+                yield partition, sink.getvalue().to_pybytes()
+        result: Any = router.finish()
+    except AllalikeError as error:
+        result = error
+    yield plan.n_partitions, pack(result)
+
+
+def join_facts(records: Records, plan: RoutingPlan) -> Iterator[Any]:
     """Return facts about all rows, or an error; this partition has the digests of all inputs."""
     digests = unwrap((number, unpack(data)) for number, data in records if number == plan.n_partitions)
     try:
-        facts: Any = join_digests(digests, plan)
+        facts: Any = join_digests(digests, plan.max_numbered_labels)
     except AllalikeError as error:
         facts = error
     deque(records, maxlen=0)
@@ -96,11 +129,39 @@ def _select_chunks(records: Records, n_partitions: int) -> Iterator[bytes]:
     return (data for number, data in records if number < n_partitions)
 
 
+def _read_chunks(chunks: Iterable[bytes], facts: InputFacts, limit: int | None = None) -> dict[str, Any] | None:
+    """Return the columns of chunks in the order of global row numbers, up to a limit if there is one."""
+    tables = []
+    for chunk in chunks:
+        table = pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
+        rows = numpy_of(table["row"]) + facts.before[int(table.schema.metadata[b"input"])]
+        if limit is not None:
+            table, rows = table.filter(arrow_of(rows < limit)), rows[rows < limit]
+        if len(rows):
+            tables.append((rows, table))
+    if not tables:
+        return None
+    tables.sort(key=lambda each: int(each[0][0]))
+    columns: dict[str, Any] = {"row": np.concatenate([rows for rows, _ in tables])}
+    for role in ("worker", "task", "label"):
+        columns[role] = facts.restore(role, [chunk for _, table in tables for chunk in table[role].chunks])
+    return columns
+
+
+def _make_columns(columns: dict[str, Any], facts: InputFacts) -> tuple[Column, Column, Column]:
+    """Return the columns of a shard: worker with global numbers, task and label."""
+    codes, own = Column("worker", columns["worker"], text="worker" in facts.text).factors
+    among = numpy_of(pc.index_in(own.data, value_set=facts.workers.data))
+    worker = Column.of_codes("worker", among[codes], facts.workers)
+    task = Column.of_codes("task", *factorize(columns["task"], many=True))
+    return worker, task, facts.make_label(columns["label"], columns["row"])
+
+
 @_as_records
 def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Iterator[Record]:
     """Return the rows of a partition with numbers below a limit, in order."""
     facts, n_partitions = _unpickle(sent.value)
-    columns = read_chunks(_select_chunks(records, n_partitions), facts, limit)
+    columns = _read_chunks(_select_chunks(records, n_partitions), facts, limit)
     if columns is not None:
         yield 0, pack(columns)
 
@@ -109,9 +170,9 @@ def take_first_rows(records: Records, sent: Broadcast[bytes], limit: int) -> Ite
 def encode_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     """Return the labels of a partition, each with the number of its task."""
     facts, n_partitions = _unpickle(sent.value)
-    columns = read_chunks(_select_chunks(records, n_partitions), facts)
+    columns = _read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
-        _, task, label = make_columns(columns, facts)
+        _, task, label = _make_columns(columns, facts)
         yield 0, pack((*label.factors, task.factors[0]))
 
 
@@ -121,9 +182,10 @@ def learn_labels(records: Records, sent: Broadcast[bytes]) -> Iterator[Record]:
     from pyspark import cloudpickle
 
     facts, n_partitions, domain = _unpickle(sent.value)
-    columns = read_chunks(_select_chunks(records, n_partitions), facts)
+    columns = _read_chunks(_select_chunks(records, n_partitions), facts)
     if columns is not None:
-        yield 0, cloudpickle.dumps(domain.learn(make_label_column(columns, facts)))  # type: ignore[no-untyped-call]
+        label = facts.make_label(columns["label"], columns["row"])
+        yield 0, cloudpickle.dumps(domain.learn(label))  # type: ignore[no-untyped-call]
 
 
 @_as_records
@@ -131,9 +193,9 @@ def make_row_shards(records: Records, sent: Broadcast[bytes]) -> Iterator[Record
     """Convert the rows of some partitions into shards."""
     facts, n_partitions, encoding, truths, duplicates = _unpickle(sent.value)
     for chunks in _group_chunks(records, n_partitions):
-        columns = read_chunks(chunks, facts)
+        columns = _read_chunks(chunks, facts)
         if columns is not None:
-            yield 0, _pack_shard(*of_answers(encode(*make_columns(columns, facts), encoding, truths, duplicates)))
+            yield 0, pack_shard(*of_answers(encode(*_make_columns(columns, facts), encoding, truths, duplicates)))
 
 
 def _group_chunks(records: Records, n_partitions: int) -> Iterator[list[bytes]]:

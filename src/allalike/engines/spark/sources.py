@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from allalike._core.columns.column import Column
+from allalike._core.late import pa
 from allalike._core.system.addresses import find_address
-from allalike.engines.spark.rows import ROLES, Plan
+from allalike.engines.routing import ROLES
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
@@ -22,7 +24,16 @@ from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
 from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import ENDINGS
 from allalike.readers.formats.source import Source
-from allalike.readers.reshaping.comparisons import ALL, BALLOTS, ELECTION, LABEL, TASK, Columns, find_columns
+from allalike.readers.reshaping.comparisons import (
+    ALL,
+    BALLOTS,
+    ELECTION,
+    LABEL,
+    TASK,
+    Columns,
+    find_columns,
+    write_comparisons,
+)
 from allalike.readers.reshaping.parts import find_parts
 
 if TYPE_CHECKING:
@@ -103,7 +114,21 @@ def _open_frame(source: Scan, frame: DataFrame, where: str, *, text: bool = Fals
     compared = find_columns(names) if LABEL in table.names[len(names) :] else None
     rows = numbered.select(*_select_from(names, picked, compared))
     scan = source if len(table.names) == len(names) else replace(source, domain=source.kind(table))
-    return SparkSource(scan, rows, Plan(text=text, compared=compared), guessed)
+    split = partial(_split, text=text, na=scan.list_na(written=text), compared=compared)
+    return SparkSource(scan, rows, split, guessed)
+
+
+def _split(batch: Any, text: bool, na: tuple[str, ...] | None, compared: Columns | None) -> dict[str, Column]:
+    """Return the columns of a batch of a data frame; comparisons become texts, and times are in UTC."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if compared is not None:  # rows are not numbered yet
+        columns["label"] = write_comparisons(columns["label"].flatten(), compared, lambda _: "A row of the data frame")
+    for role, data in columns.items():
+        if pa.types.is_timestamp(data.type) and data.type.tz is not None:  # Spark's depends on a setting
+            columns[role] = data.cast(pa.timestamp(data.type.unit, "UTC"))
+    made = {role: Column(role, data, text=text) for role, data in columns.items()}
+    made["label"].na = na
+    return made
 
 
 def _select_from(names: list[str], picked: dict[str, str], compared: Columns | None) -> list[Any]:

@@ -2,11 +2,12 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** (`knowledge`) for sparse data: only three workers, fewer than two answers per task, or most
-   answers by workers who give one label only. It has only one skill and one distribution of guesses per worker, so it
-   needs few answers and cannot swap classes.
+1. **Knows or guesses** (`knowledge`) for sparse data: fewer than two answers per task, or most answers by workers who
+   give one label only. It has only one skill and one distribution of guesses per worker, so it needs few answers and
+   cannot swap classes.
 2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).
-3. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
+3. Knows or guesses for three workers.
+4. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
    (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and the majority vote otherwise.
 
 With more than 300,000 answers, the model is chosen on a sample of the tasks, with about fifty answers per worker. Three
@@ -177,8 +178,6 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     why = ""
     if total < _MIN_ANSWERS * run.n_tasks:
         why = "there are fewer than two answers per task"
-    elif workers < _MIN_WORKERS:
-        why = "there are fewer than four workers"
     elif answers[constant].sum() > _MAX_ONE_LABEL * total:
         why = "most answers come from workers who give one label only"
     if why:
@@ -194,6 +193,8 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         far = np.nan_to_num(disparity, nan=1.0)
         closer = 1 - _TIE * far / max(float(far.max()), _TIE)
         return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
+    if workers < _MIN_WORKERS:
+        return _know_or_guess(crowd, sample, {"why": "there are fewer than four workers", **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
     splits = 2 if sampled else 4 if halved.answer_counts.sum() >= _MANY_ANSWERS else 8
