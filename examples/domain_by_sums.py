@@ -41,24 +41,6 @@ class Colours(Domain):
         return ColourEncoding(domain=self)
 
 
-class ColourEncoding(Encoding):
-    """Colours as rows of three numbers from 0 to 1."""
-
-    @property
-    def kernels(self) -> ColourKernels:
-        """Sums of squares."""
-        return ColourKernels(domain=self.domain)
-
-    def encode(self, labels: Column) -> Floats:
-        """Read each different label once; an error of `read` names its row."""
-        codes, colours = labels.parsed(read)
-        return np.array(colours, np.float64).reshape(-1, 3)[codes]
-
-    def decode(self, codes: Array) -> Values:
-        """Write colours."""
-        return Values([f"#{bytes(row).hex()}" for row in np.rint(255 * codes).astype(np.uint8)])
-
-
 class ColourKernels(Kernels):
     """Sums over tasks, linear in the number of answers."""
 
@@ -78,6 +60,21 @@ class ColourKernels(Kernels):
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         """Tell where two colours differ by more than rounding."""
         return np.asarray(self.distance_between(left, right) > TOLERANCE**2)
+
+
+class ColourEncoding(Encoding):
+    """Colours as rows of three numbers from 0 to 1."""
+
+    kernels_type: ClassVar[type[Kernels]] = ColourKernels
+
+    def encode(self, labels: Column) -> Floats:
+        """Read each different label once; an error of `read` names its row."""
+        codes, colours = labels.parsed(read)
+        return np.array(colours, np.float64).reshape(-1, 3)[codes]
+
+    def decode(self, codes: Array) -> Values:
+        """Write colours."""
+        return Values([f"#{bytes(row).hex()}" for row in np.rint(255 * codes).astype(np.uint8)])
 
 
 def read(value: Any) -> tuple[float, ...]:
