@@ -5,6 +5,7 @@ and meant.
 """
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
@@ -83,13 +84,14 @@ def signature(thing: Any) -> str:
 
 
 class Plain:
-    """An annotation that is shown without quotes."""
+    """An annotation, shown without quotes and module names, whether it is evaluated or not."""
 
     def __new__(cls, annotation: Any) -> Any:
-        return super().__new__(cls) if isinstance(annotation, str) else annotation
+        return annotation if annotation is inspect.Signature.empty else super().__new__(cls)
 
-    def __init__(self, annotation: str) -> None:
-        self.annotation = annotation
+    def __init__(self, annotation: Any) -> None:
+        text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+        self.annotation = re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
     def __repr__(self) -> str:
         return self.annotation

@@ -4,8 +4,6 @@ A name selects a method only if the two methods agree up to details, which a war
 underscores of a name do not matter.
 """
 
-from __future__ import annotations
-
 from allalike._core.registry import Alias
 
 _COMPARED = "domain='ranking(rule=\"bradley terry\")', which reads the winners of comparisons."

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from allalike._core.options import Options
+from allalike.domains import Domain, Encoding
+from allalike.engines import Run
 from allalike.errors import ConvergenceWarning
-
-if TYPE_CHECKING:
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
+from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,22 +15,18 @@ and works on them. It fails if workers err in more than half of their answers, b
 they confuse classes systematically.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, Floats
 from allalike._core.options import number, whole
+from allalike.engines import Run
 from allalike.methods.dawid_skene import ClassMethod, check_memory
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.ballots import PosteriorModel, sum_tasks
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _LEAST_VARIANCE = 1e-12  # for workers without errors in a unanimous crowd
 

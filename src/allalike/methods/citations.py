@@ -1,7 +1,5 @@
 """Papers behind each method, for reports and documentation pages."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from typing import NamedTuple

@@ -41,14 +41,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import LabelGroups
+from allalike._core.blocks.block import Block, Floats, LabelGroups
 from allalike._core.options import flag, number, whole
+from allalike.domains import Domain, Encoding
+from allalike.engines import Run
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import LastRound, Peers, normalise, repeat
 from allalike.methods.steps.ballots import (
     ClassModel,
@@ -61,12 +64,6 @@ from allalike.methods.steps.ballots import (
     vote_shares,
 )
 from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _MIN_PROBABILITY = 1e-12  # replaces 0 in logarithms
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # simultaneous copies of all confusion matrices, and of posteriors

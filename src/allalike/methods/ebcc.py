@@ -19,16 +19,17 @@ hard for all workers. It fails if the solution with the largest evidence is wron
 several solutions differ by less than one nat. It is slow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, Floats
 from allalike._core.options import number, whole
+from allalike.engines import Run
 from allalike.methods.dawid_skene import ClassMethod, check_memory, expected_logs
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import LastRound, Peers
 from allalike.methods.steps.ballots import (
     PosteriorModel,
@@ -41,11 +42,6 @@ from allalike.methods.steps.ballots import (
     sum_tasks,
     vote_shares,
 )
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _LEAST = 1e-12  # replaces 0 in logarithms
 _CELLS = 1 << 18  # posteriors that fit in the processor cache

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Run
+from allalike._core.blocks.block import Array, Floats
+from allalike.engines import Run
 
 Decide = Callable[..., "dict[str, Array]"]
 

@@ -22,23 +22,18 @@ difficulty for all workers, with any number of classes. Like DS-1, it fails if w
 or share errors: a task on which most workers make the same error looks easy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import LabelGroups
+from allalike._core.blocks.block import Block, Floats, LabelGroups
 from allalike._core.options import number, whole
+from allalike.engines import Run
 from allalike.methods.dawid_skene import ClassMethod
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _STEPS = 10  # Newton steps for log b_j
 _LONGEST = 1.0  # largest step of an ability or of log b_j; far from the maximum, Newton steps may be too long

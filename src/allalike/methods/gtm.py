@@ -12,26 +12,21 @@ works if errors are Gaussian and the spread of answers differs between tasks. It
 standard deviation of their task, and if all workers share a bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import Ties
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.options import number, whole
+from allalike.domains import Domain, Encoding, Kernels
+from allalike.engines import Run
 from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise, repeat
 from allalike.rules.base import unknown
 from allalike.rules.mean import median
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _OVERWHELMING_PRECISION = 1e100  # makes the prior negligible
 

@@ -13,27 +13,22 @@ Messages are not stored, because beta_ij = R_i - A_ij alpha_ij, where R_i is a s
 recomputes its messages from the R_i of all previous rounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import TOLERANCE, LabelGroups, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties
 from allalike._core.options import whole
+from allalike.domains import Domain, Encoding
+from allalike.engines import Run
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.noise import peak
 from allalike.rules.base import Decision, unknown
 from allalike.rules.vote import pick
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,24 +13,20 @@ The loss of an outlier is bounded, so KDE works with outliers and with answers t
 errors, it fails to use all information, because a mode depends on few answers, and the mean is better.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.options import number, whole
+from allalike.domains import Domain, Encoding, Kernels
+from allalike.engines import Run
 from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import LastRound, Peers, normalise, smooth
 from allalike.rules.modes import PEAK, Measured, densities, measure, mode
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)

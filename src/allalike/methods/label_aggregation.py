@@ -18,27 +18,22 @@ answers before it. The tasks of a stretch are decided with the accuracies at its
 LA-1 keeps its decisions on the first tasks.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike._core.options import check_number, number, option
+from allalike.engines import Run
 from allalike.engines.sample import sample_tasks
 from allalike.methods.dawid_skene import ClassMethod
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike.engines import Run
 
 _WALKED_ANSWERS = 200_000  # processed task by task
 _HASHES = 2.0**64

@@ -20,26 +20,22 @@ to the labels attracts them, until one worker has all the weight. Fewer rounds a
 complete answers, CATD equals P-TD-AK with ridge 4.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Block, Floats, Kernel, Ties
 from allalike._core.options import choice, flag, number, whole
+from allalike.domains import Domain, Encoding, Kernels
 from allalike.domains.contract import with_rule
+from allalike.engines import Run
 from allalike.errors import OptionError
 from allalike.methods.base import Method
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, equal_weights, fill_with_mean, loss_sums, normalise, repeat, smooth
 from allalike.noise import peak
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats, Kernel, Ties
-    from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _PERFECT_LOSS, _DOMINANT_WEIGHT = 5e-5, 1e6  # for classes with zero="clip": a smaller loss outweighs all others
 _MIN_LOSS, _MAX_LOSS = 1e-8, 1e8  # clipping of losses in the paper's code

@@ -24,25 +24,21 @@ are hard or because they confuse classes, since it explains every error as a gue
 the same label to all tasks, because this label is then the most likely.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
 from allalike._core.options import choice, number, whole
 from allalike._core.system.memory import free_memory
+from allalike.engines import Run
 from allalike.errors import TooLargeError
 from allalike.methods.dawid_skene import ClassMethod, expected_logs
+from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, repeat
 from allalike.methods.steps.ballots import draw_evenly, sum_tasks
 from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
-
-if TYPE_CHECKING:
-    from allalike.engines import Run
-    from allalike.methods.fit import Fit
 
 _NOISE = 0.5  # largest difference between the shares of a random start, before normalisation
 _LEAST = 1e-300  # lower bound of divisors

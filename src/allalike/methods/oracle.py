@@ -9,21 +9,18 @@ otherwise. The bound fails if errors depend on one another or on the task.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Floats
+from allalike.engines import Run
 from allalike.errors import GoldError, OptionError
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, fill_with_mean, normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from allalike._core.blocks.block import Floats
-    from allalike.engines import Run
 
 
 @dataclass(frozen=True, kw_only=True)

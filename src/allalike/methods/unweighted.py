@@ -9,17 +9,13 @@ or three, or if there are too few tasks to distinguish them. It fails if a few w
 or if workers copy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from allalike.engines import Run
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, equal_weights
-
-if TYPE_CHECKING:
-    from allalike.engines import Run
 
 
 @dataclass(frozen=True, kw_only=True)

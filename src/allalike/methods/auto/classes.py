@@ -23,20 +23,22 @@ calibrate confidences (`gold_calibration`). Error rates of workers come from a s
 The method fails if most workers share a mistake. Fifteen tasks cannot separate accurate workers from lucky ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.system.progress import report
+from allalike.engines import Run
+from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.confusion_matrices import (
     EQUAL,
     LEVELS,
     ClassCrowd,
+    Solution,
     class_posterior,
     describe_alternative,
     find_starts,
@@ -46,23 +48,15 @@ from allalike.methods.auto.confusion_matrices import (
     strength_of,
 )
 from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
-from allalike.methods.auto.gold_calibration import learn, lower_confidence, set_confidence
+from allalike.methods.auto.gold_calibration import Learned, learn, lower_confidence, set_confidence
 from allalike.methods.auto.knowledge import find_class_probabilities, fit_knowledge, take_sample
 from allalike.methods.auto.next_labels import expect_gains
+from allalike.methods.auto.screening import Screening
 from allalike.methods.auto.split_half import CLEARLY, test_halves
 from allalike.methods.auto.uncertainty import estimate_class_errors
-from allalike.methods.fit import Fit
+from allalike.methods.fit import Decide, Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.ballots import take_most_probable, vote_shares
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
-    from allalike.methods.auto.confusion_matrices import Solution
-    from allalike.methods.auto.gold_calibration import Learned
-    from allalike.methods.auto.screening import Screening
-    from allalike.methods.fit import Decide
 
 MAX_CLASSES = 20
 VOTE, KNOWS, MATRICES = "majority vote", "knows or guesses", "confusion matrices"

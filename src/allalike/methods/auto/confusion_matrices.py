@@ -38,14 +38,19 @@ A **core** contains the best workers who together gave a certain share of the an
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import adds_in_place
+from allalike._core.blocks.block import Array, Block, Floats, adds_in_place
+from allalike._core.columns.values import Values
+from allalike.answers.gold import History
+from allalike.engines import Run
+from allalike.engines.memory import MemoryRun
 from allalike.methods.steps.ballots import (
     add_up,
     cells_of,
@@ -58,15 +63,6 @@ from allalike.methods.steps.ballots import (
     sum_tasks,
     vote_shares,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike._core.columns.values import Values
-    from allalike.answers.gold import History
-    from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
 
 CONSENSUS = "consensus"
 CORES = (0.5, 0.35, 0.25, 0.18, 0.125)  # shares of the answers

@@ -34,31 +34,30 @@ number of copies therefore does not change the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import (
     AnswerWeights,
+    Array,
+    Block,
+    Floats,
     find_answer_weights,
     number_within_tasks,
     sort_within,
     sum_by,
 )
 from allalike._core.blocks.pairs import AnswerHashes, list_entries
+from allalike.domains import Encoding, Kernels
+from allalike.engines import Run
 from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
 from allalike.methods.fit import CopyGroup, CopyGroups
 from allalike.methods.steps.ballots import count_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run
 
 Workers = npt.NDArray[np.intp]
 _MIN_COMMON = 5  # common tasks of a pair that is compared

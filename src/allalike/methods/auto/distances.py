@@ -37,32 +37,27 @@ from copying.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import number_within_tasks
+from allalike._core.blocks.block import Array, Block, Floats, Ties, number_within_tasks
+from allalike.domains import Encoding, Kernels
+from allalike.engines import Run
 from allalike.engines.sample import sample_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_calibration import lower_confidence
 from allalike.methods.auto.gold_regression import MIN_GOLD
 from allalike.methods.auto.knowledge import take_sample
 from allalike.methods.auto.numbers import LineFit, LinesEstimate, describe_choice, fit_chosen
-from allalike.methods.auto.screening import find_guess_distance, with_squares
+from allalike.methods.auto.screening import Screening, find_guess_distance, with_squares
 from allalike.methods.auto.split_half import CLEARLY, find_support
 from allalike.methods.auto.uncertainty import FEW, estimate_class_errors, estimate_squares
 from allalike.methods.fit import Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run
-    from allalike.methods.auto.screening import Screening
 
 _ROUNDS = 3
 _MIN_ANSWERS = 2.0  # per task

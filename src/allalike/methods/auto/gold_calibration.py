@@ -25,26 +25,21 @@ this difference was 0.87 in past crowds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike._core.columns.hashes import mix
+from allalike.engines import Run
 from allalike.engines.sample import pick_known
 from allalike.engines.sums import select_workers
 from allalike.methods.auto.uncertainty import MIN_GOLD, NORMAL_QUANTILE
 from allalike.methods.steps.ballots import count_votes, row_peaks, row_sums, softmax
 from allalike.methods.steps.odds import descend
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines import Run
 
 _CROWD_SPREAD, _CLASS_SPREAD = 0.5, 0.25  # standard deviations of the prior
 _WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # of w; with 0, p is unchanged

@@ -15,16 +15,12 @@ clipped to [0, 1] (stacking; Breiman, 1996), so corrections that do not predict 
 (cross-conformal prediction; Vovk, 2015). They are valid if the tasks with gold were drawn at random.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import Floats
 from allalike.methods.auto.lines import robust_deviation
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
 
 MIN_GOLD, INTERVAL_GOLD, MANY_GOLD = 10, 20, 50  # for calibration, for intervals, and for the choice of a model
 MAX_DEVIATION = 5.0  # usual errors

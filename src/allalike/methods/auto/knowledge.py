@@ -13,18 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike.engines import Run
+from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods.steps.ballots import softmax
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
 
 WORTH_SAMPLING = 300_000  # answers above which parts of the crowd represent it
 _WORKER_ANSWERS, _LEAST_SAMPLE, _SAMPLE_ANSWERS = 200, 60_000, 400_000  # in a sample: per worker, and limits

@@ -26,15 +26,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.answers.gold import History
+from allalike.answers.gold import History
 
 ROUNDS = 2
 MEAN, HUBER, MEDIAN = np.inf, 2.0, 0.0  # standard deviations at which residuals are bounded

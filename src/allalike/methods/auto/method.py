@@ -22,18 +22,15 @@ if most workers share a mistake, because the mistake then looks right. Gold labe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from allalike._core.options import flag, whole
 from allalike._core.system.progress import report
+from allalike.engines import Run
 from allalike.methods.auto.classes import MAX_CLASSES, fit_classes
-from allalike.methods.auto.screening import screen
+from allalike.methods.auto.screening import Screening, screen
 from allalike.methods.base import ScreeningMethod
-
-if TYPE_CHECKING:
-    from allalike.engines import Run
-    from allalike.methods.auto.screening import Screening
-    from allalike.methods.fit import Fit
+from allalike.methods.fit import Fit
 
 
 @dataclass(frozen=True, kw_only=True)

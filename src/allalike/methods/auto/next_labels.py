@@ -13,22 +13,16 @@ not depend on the model of a typical worker. With more than three classes, only 
 distinguished, which makes a gain slightly too small.
 """
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from math import factorial, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Floats
 from allalike.engines.sums import Piece
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from allalike._core.blocks.block import Array, Floats
 
 _STEPS = (1, 3, 5)  # further answers
 _TOLD_APART = 3  # the most probable classes
@@ -44,7 +38,7 @@ def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
     k = table.shape[1] if k is None else k
     best = np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1].T.copy()
     gains = np.zeros(len(table))
-    for each in np.unique(odds).tolist():
+    for each in sorted(set(odds.tolist())):
         some = odds == each
         right = np.exp(each) / (np.exp(each) + k - 1)
         gains[some] = np.max([_gain(best[:, some], right, k, answers) / answers for answers in _STEPS], axis=0)

@@ -11,13 +11,17 @@ errors on held-out answers. Intervals and biases do not account for errors that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import Centred
+from allalike.domains import Encoding, Kernels
+from allalike.engines import Run
 from allalike.engines.sample import pick_known, pick_tasks
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.gold_regression import MAX_DEVIATION, MIN_GOLD, GoldRegression, fit_gold_regression
@@ -32,18 +36,10 @@ from allalike.methods.auto.lines import (
     locate,
     usual_error,
 )
+from allalike.methods.auto.screening import Screening
 from allalike.methods.auto.uncertainty import estimate_squares
-from allalike.methods.fit import Fit
+from allalike.methods.fit import CopyGroups, Fit, Uncertainty
 from allalike.methods.proximity import Peers, normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Encoding, Kernels
-    from allalike.engines import Run
-    from allalike.methods.auto.screening import Screening
-    from allalike.methods.fit import CopyGroups, Uncertainty
 
 SAMPLE_ANSWERS = 25_000  # for the choice of the model
 _MAX_GOLD = 2000  # gold labels to use

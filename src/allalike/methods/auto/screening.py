@@ -19,28 +19,24 @@ With more than 300,000 answers with classes, screening uses a sample of the task
 worker. It contains all tasks if many workers gave fewer answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Block, Floats
 from allalike._core.columns.hashes import mix
 from allalike._core.system.progress import report
+from allalike.domains import Kernels
+from allalike.engines import Run
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
 from allalike.methods.auto.knowledge import WORTH_SAMPLING, take_sample
 from allalike.methods.fit import CopyGroups
 from allalike.methods.steps.ballots import count_labels, count_votes
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Block, Floats
-    from allalike.domains import Kernels
-    from allalike.engines import Run
 
 _MIN_COUNTED = 3
 _GUESS_ANSWERS, _GUESS_PAIRS = 2000, 20_000

@@ -22,27 +22,20 @@ other. The gain of a task is
 and weights are refuted if z of these gains, averaged over four splits, is below -2.576.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import Ties, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, Ties, sum_by
 from allalike._core.columns.hashes import mix
+from allalike.domains import Kernels
+from allalike.engines import Run
+from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import draw_halves, join_blocks, sample_tasks
 from allalike.engines.shards import Shard
 from allalike.methods.steps.ballots import vote_shares
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Kernels
-    from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
 
 CLEARLY = 2.576  # standard errors
 _MIN_TASKS = 5  # answered by both halves

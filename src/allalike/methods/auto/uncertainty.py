@@ -28,25 +28,19 @@ with degrees of freedom that match its variance (Satterthwaite 1946).
 Without gold labels, estimates do not include errors that most workers share.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike.engines import Run
+from allalike.engines.memory import MemoryRun
 from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right
 from allalike.methods.fit import Uncertainty
 from allalike.methods.steps.ballots import count_labels
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines import Run
-    from allalike.engines.memory import MemoryRun
 
 FEW = 5  # shared tasks below which a worker is not ranked
 MIN_GOLD = 20  # gold labels needed for intervals

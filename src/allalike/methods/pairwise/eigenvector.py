@@ -16,21 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from allalike._core.blocks.block import Array, Block, Floats, Ties
 from allalike._core.options import choice, flag
+from allalike.domains import Domain, Encoding
+from allalike.engines import Run
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, normalise
 from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
 from allalike.noise import peak
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats, Ties
-    from allalike.domains import Domain, Encoding
-    from allalike.engines import Run
 
 _MIN_COVARIANCE = 1e-12  # smaller values are rounding errors
 _MIN_ENTRY = 1e-9  # relative to the largest entry of a vector; smaller values are rounding errors

@@ -17,29 +17,24 @@ The methods work on hard questions that a few experts can answer, while many wor
 equally good, because most answers are discarded, and if workers copy, because copies agree and form the core.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import TOLERANCE, Ties
+from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
 from allalike._core.options import choice, whole
+from allalike.domains import Kernels
+from allalike.engines import Run
 from allalike.errors import OptionError
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Disparity, Peers, normalise
 from allalike.methods.steps.pairs import AllPairs, PairMatrix, Pairs, all_pairs
 from allalike.noise import peak
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Kernels
-    from allalike.engines import Run
 
 Flags = npt.NDArray[np.bool_]
 _MIN_DIFFERENCE = 1e-12  # of two distances, relative to the largest; smaller differences are rounding errors

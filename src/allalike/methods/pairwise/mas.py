@@ -27,24 +27,22 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Floats
 from allalike._core.late import sparse
 from allalike._core.limits import MAX_HOURS
 from allalike._core.options import choice, flag, number, whole
 from allalike._core.system.progress import report
+from allalike.engines import Run
 from allalike.errors import TooLargeError
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, weigh_faults
 from allalike.methods.steps.pairs import AllPairs, PairMatrix, all_pairs, numbers
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Floats
-    from allalike.engines import Run
 
 _PAIR_SECONDS, _SPARSE_SECONDS = 3e-8, 4e-7  # per pair and step, in dense and sparse matrices
 _BYTES_PER_PAIR = 28  # mean distance, twice, and index

@@ -7,12 +7,11 @@ answers. The product with the transpose of B adds up, for each cell, the rows of
     votes_ts = sum_i w_i [l_i = s], log P_ts = sum_i log C_(w_i, l_i, s), N_wls = sum of q_ts over their answers l.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +29,6 @@ from allalike._core.columns.hashes import mix
 from allalike._core.late import sparse
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FEW_ANSWERS = 1 << 14  # below this, importing scipy takes longer than it saves
 

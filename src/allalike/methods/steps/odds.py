@@ -8,24 +8,18 @@ evidence of an answer is its log odds:
 Classes without answers to a task have score 0 for it, so only classes with answers are stored.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, Ties, sum_by
 from allalike.methods.steps.ballots import ClassModel
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from allalike._core.blocks.block import Ties
 
 
 class Posterior(NamedTuple):

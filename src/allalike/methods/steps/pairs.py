@@ -6,21 +6,18 @@ They form an array, or a sparse matrix if few pairs of workers share tasks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.late import sparse
+from allalike.engines import Run
 from allalike.engines.ranges import count_met, cut_workers, look_through
 from allalike.errors import TooLargeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from allalike._core.blocks.block import Array, Floats
-    from allalike.engines import Run
 
 Places = npt.NDArray[np.int64]
 _MAX_RESIDUAL = 1e-13  # relative to the right-hand side, for conjugate gradients

@@ -34,20 +34,15 @@ fewer than five common tasks are not compared, and loose copies need at least th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sum_by
+from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike.engines import Run
 from allalike.engines.ranges import find_parts, number_parts
 from allalike.methods.auto.copies.worker_pairs import LEAST_COMMON, WorkerPairs, find_worker_pairs, rank_peers
 from allalike.methods.fit import CopyGroup, CopyGroups
-
-if TYPE_CHECKING:
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.engines import Run
-
 
 # Medians of values by place, sorted by place once for all rounds. If most places have similarly many values, they are
 # the rows of a table, which sorts several times faster.

@@ -12,15 +12,16 @@ hundred such pairs, however, because the estimate of their error needs them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import sort_within
+from allalike._core.blocks.block import Array, Block, Floats, sort_within
 from allalike._core.blocks.pairs import (
     MatrixSum,
     PairDistances,
@@ -31,14 +32,9 @@ from allalike._core.blocks.pairs import (
     pair_chunks,
 )
 from allalike._core.columns.hashes import mix
+from allalike.domains import Kernels
+from allalike.engines import Run
 from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.domains import Kernels
-    from allalike.engines import Run
 
 LEAST_COMMON = 5  # common tasks of a pair that is compared
 
