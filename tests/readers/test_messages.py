@@ -144,7 +144,7 @@ IDS = [f"id{number}" for number in range(60)]
 UNIQUE = {"A": [f"p{n % 6}" for n in range(60)], "B": [f"x{n // 6}" for n in range(60)], "C": IDS}
 WIDE_GOLD = {**CELLS, "gold": CELLS["w0"], "when": [f"2024-01-{1 + n:02} 10:00" for n in range(20)]}
 COLUMNS = [
-    Message("two labels", read(VOTES), ("'vote' or 'answer'", "columns={'worker'")),
+    Message("two labels", read(VOTES), ("the label", "columns={'worker'")),
     Message("misspelt column", read(VOTES, columns={"worker": "wroker"}), ("wroker", "Did you mean 'worker'")),
     Message("columns in a list", read(THREE, columns=["a", "b", "c"]), ("columns", "Write it as")),
     Message("a column twice", read(THREE, columns={"worker": "a", "task": "a", "label": "c"}), ("'a' twice",)),
@@ -260,12 +260,12 @@ TOOLS = [
     Message("zooniverse, no JSON", alone(RAW + '1,ada,7,"[{",s1\n', "a.csv"), ("row 1", "annotations",)),
     Message("zooniverse, no such question", alone(CLASSIFIED, "a.csv", question="T9"), ("'T9'", "'T0'")),
     Message("zooniverse, reductions", alone(REDUCED, "a.csv"), ("users and subjects",)),
-    Message("coco of one annotator", alone(coco()), ("1 marks in 2 pictures", "no annotators")),
-    Message("coco without such marks", export(coco(), question="masks"), ("'masks'", "bbox, segmentation")),
-    Message("cvat of one annotator", alone(draw("1, 2", 9), "a.xml"), ("one annotator", "one file per")),
+    Message("coco of one annotator", alone(coco()), ("does not name the annotators", "one file per")),
+    Message("coco without such marks", export(coco(), question="masks"), ("'masks'", "bbox")),
+    Message("cvat of one annotator", alone(draw("1, 5", 9), "a.xml"), ("does not name the annotators", "one file per")),
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
     Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
-    Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("has no size",)),
+    Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("original_height",)),
     Message("truths alone", marked, ("no answers", "marked as gold")),
     Message("inspect, a later version", alone({**inspect_log([]), "version": 3}), ("version 3", "up to 2")),
 ]  # fmt: skip

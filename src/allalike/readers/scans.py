@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -105,7 +106,8 @@ class Scan(Files):
     def _near(self) -> list[Path]:
         listed = self.source if isinstance(self.source, list | tuple) else [self.source]
         held = [paths for name in listed if isinstance(name, Address) for paths in name.held.values()]
-        return [*chain.from_iterable(held), *find_inputs([name for name in listed if not isinstance(name, Address)])]
+        found = find_inputs([name for name in listed if not isinstance(name, Address)])
+        return [*chain.from_iterable(held), *(path for path in found if os.path.exists(path))]  # noqa: PTH110
 
     @property
     def inputs(self) -> tuple[Path, ...]:

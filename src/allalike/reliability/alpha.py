@@ -285,7 +285,7 @@ def find_vectors(run: MemoryRun, paired: Pairable, label_counts: Floats | None) 
     if coordinates is not None:
         return LabelTotals.of(coordinates, 2.0, label)
     size = run.blocks[0].label[:1].size  # without a group id at the beginning, which is not compared
-    vectors = label.reshape(len(label), -1)[:, -size:].astype(np.float64)
+    vectors = label.reshape(len(label), int(np.prod(label.shape[1:])))[:, -size:].astype(np.float64)
     return LabelTotals.of(vectors - vectors.mean(axis=0) if len(vectors) else vectors, 2.0)
 
 

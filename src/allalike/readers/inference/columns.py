@@ -326,7 +326,12 @@ class _Contents:
         """Return the error that asks for columns; it proposes ``ways``, candidates, or any assignment of columns."""
         names, listed = self.table.names, f" Columns: {list_names(self.table.names)}."
         proposals = [*ways, *self.propose()] or _propose_in_any_order(names, self.known)
-        unclear = f"Cannot tell which columns of {name_within(self.table.where)} contain worker, task and label. {why}"
+        open_roles = [
+            role for role in SYNONYMS if len({each.options.get("columns", {}).get(role) for each in proposals}) > 1
+        ]
+        where, one = name_within(self.table.where), len(open_roles) == 1 and not ways
+        wanted = f"column of {where} contains the {open_roles[0]}" if one else ""
+        unclear = f"Cannot tell which {wanted or f'columns of {where} contain worker, task and label'}. {why}"
         what = what + listed * bool(ways) or unclear + listed
         if len(names) < len(SYNONYMS):
             number = "is 1" if len(names) == 1 else f"are {len(names)}"

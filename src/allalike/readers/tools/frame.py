@@ -23,6 +23,7 @@ import numpy as np
 
 from allalike._core.masks import Mask, check_size, draw
 from allalike._core.registry import did_you_mean
+from allalike._core.words import count
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
 from allalike.readers.formats.failures import check_gaps, check_width
@@ -388,8 +389,9 @@ class Export:
         listed = [f"{name!r} ({', '.join(sorted(kinds[name]))}, {counts[name]:,} answers)" for name in names]
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         unknown = f"no question {tag!r}.{did_you_mean(tag, names)} It has " if tag is not None else ""
+        number = count(len(names), "question")
         raise InputError(
-            f"{self.where}, has {unknown}{len(names)} questions: {', '.join(listed[:_MAX_LISTED])}{more}. Choose one.",
+            f"{self.where}, has {unknown}{number}: {', '.join(listed[:_MAX_LISTED])}{more}. Choose one.",
             proposals=[Proposal({"question": name}) for name in sorted(names, key=lambda name: kinds[name] <= REGIONS)],
         )
 

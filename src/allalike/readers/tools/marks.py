@@ -248,10 +248,15 @@ def _read_points(shape: Element) -> list[list[float]]:
     return points
 
 
+_RUNS = re.compile(r"\s*\d{1,15}\s*(,\s*\d{1,15}\s*)*")
+
+
 def _read_mask(shape: Element, size: Size) -> Mask:
     """Decode the row-wise run lengths of a mask within a box of the image."""
     left, top, width, height = (int(_parse(shape.attrib[name])) for name in ("left", "top", "width", "height"))
-    runs = list(map(int, shape.get("rle", "").split(",")))
+    if not _RUNS.fullmatch(lengths := shape.get("rle", "")):
+        raise unexpected(lengths, "run lengths such as '1, 5'", "mask.rle")
+    runs = list(map(int, lengths.split(",")))
     painted = of_run_lengths({"size": [width, height], "counts": runs}).T  # it decodes by column
     rows, columns = map(int, size or (0, 0))
     around = ((top, rows - top - height), (left, columns - left - width))
