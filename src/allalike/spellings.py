@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike._core.late import late_pattern
 from allalike.domains.spelling import match_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 _MAX_LABELS = 5000  # that are compared
 _MAX_CHARACTERS = 200  # of a label that is compared

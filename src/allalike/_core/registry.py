@@ -7,13 +7,11 @@ import warnings
 from collections import UserDict
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from importlib.metadata import EntryPoint
+from typing import Any, NamedTuple, TypeVar, cast
 
 from allalike._core.options import check_length
 from allalike.errors import AliasWarning, OptionError, PluginError, UnknownNameError
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 

@@ -9,8 +9,10 @@ import signal
 import sys
 import traceback
 from collections import UserDict
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from types import FrameType
+from typing import Any, NoReturn, cast
 
 import click
 
@@ -21,10 +23,6 @@ from allalike.cli.options import write_flags
 from allalike.errors import AllalikeError, ColumnError, DataWarning, InputError, OutputError, Proposal
 from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import FrameType
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
 _MORE_MEMORY = "Use --engine disk, or remove columns that are not needed."

@@ -12,10 +12,11 @@ import threading
 import time
 import unicodedata
 import warnings
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -32,9 +33,6 @@ from allalike.errors import (
     OutputError,
 )
 from allalike.readers.formats.places import spool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 
 WIDTH = 80
 _GLUE = "\0"  # non-breaking space; not in visible text

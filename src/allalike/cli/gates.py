@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
 from allalike._core.words import count
 from allalike.cli.console import echo, visible
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _FAILED = 3  # the exit code
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from allalike.cli.console import echo, rows
 from allalike.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FORMATS = {
     "text with columns": (".csv", ".tsv", ".tab", ".txt"),

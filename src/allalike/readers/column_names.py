@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 from allalike._core.registry import find_close
 from allalike.errors import ColumnError, Proposal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EXAMPLE = (
     "No choice of columns works. A valid table has one row per answer, and tasks with answers by several workers:",

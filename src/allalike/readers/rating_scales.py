@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from allalike._core.late import late_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _SCALES = [  # the level of each word

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from allalike.errors import InputError
 from allalike.readers.formats.arrow import PARQUET_ENDINGS, open_parts
@@ -21,9 +21,6 @@ from allalike.readers.formats.frames import find_opener
 from allalike.readers.formats.places import find_places, local_name
 from allalike.readers.formats.source import Source, join, of_columns, of_records
 from allalike.readers.tools import find_tool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 FILE_COLUMN = "filename"  # the column of workers with a file each
 _MANY_FILES = 1000  # inspected per folder

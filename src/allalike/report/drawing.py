@@ -7,11 +7,9 @@ Colours are names from the style sheet (``currentColor``, ``var(--...)``), so th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 BELOW = 42  # height of an axis with its numbers and its title
 _EDGE = 4  # margin around an image

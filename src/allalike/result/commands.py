@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from allalike._core.system.addresses import hide_in_word
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 LEFT_OUT = [""]  # the values of a flag to omit
 

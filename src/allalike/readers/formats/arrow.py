@@ -6,10 +6,12 @@ import os
 import re
 import struct
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
@@ -19,10 +21,6 @@ from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
 from allalike.readers.formats.failures import each_batch, guard
 from allalike.readers.formats.source import Source, join, take_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 _BATCH_ROWS, _BATCH_BYTES = 1 << 20, 1 << 26

@@ -8,18 +8,16 @@ import os
 import re
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
+from typing import IO, Any, BinaryIO, NoReturn, cast
 
 from allalike._core.late import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_SAMPLES, MAX_UNPACKED_BYTES
 from allalike._core.system.files import Archive
 from allalike.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _MAGIC = re.compile(

@@ -6,14 +6,11 @@ import codecs
 import io
 import warnings
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from allalike._core.late import late_pattern
 from allalike.errors import InputError
 from allalike.readers.formats.compression import open_bytes, read_start
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SAMPLE_BYTES = 1 << 22  # at the start of a file, from which its encoding is detected
 _MAX_GUESS_BYTES = 1 << 17

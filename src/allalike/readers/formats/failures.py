@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +15,6 @@ from allalike._core.late import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
 from allalike.readers.formats.encodings import guess_encoding, undecodable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 ENGINES = ("polars", "duckdb", "_duckdb", "pyo3_runtime")  # packages that compute what is read
 TOO_LONG = f"a row is longer than {MAX_FIELD_BYTES >> 20} MB, or a closing quote is missing"

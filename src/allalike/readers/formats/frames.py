@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from allalike.readers.formats.compression import check_archive, read_start
 from allalike.readers.formats.failures import ENGINES, check_columns, check_names, guard
 from allalike.readers.formats.places import spool_open_file
 from allalike.readers.formats.source import Source, join, of_columns, of_records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices
 SILENT = -1  # the value of a labelling function that abstains

@@ -6,10 +6,10 @@ In ``a/b.png``, the task is either the folder or the file. The layout option dec
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
@@ -17,9 +17,6 @@ from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import MANIFEST
 from allalike.readers.formats.source import Source, of_columns
 from allalike.readers.formats.text import open_delimited
-
-if TYPE_CHECKING:
-    import os
 
 ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 LAYOUTS = ("tasks/workers", "workers/tasks")

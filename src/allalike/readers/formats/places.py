@@ -12,12 +12,13 @@ import os
 import re
 import shlex
 import weakref
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
 from allalike._core.late import pa
@@ -29,9 +30,6 @@ from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import read_start
 from allalike.readers.formats.failures import check_names, unreadable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 22

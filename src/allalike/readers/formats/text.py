@@ -10,11 +10,13 @@ import io
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +30,6 @@ from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess
 from allalike.readers.formats.failures import TOO_LONG, each_batch, guard
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.source import Source, take_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 Row = list[str]
 Record = tuple[Row, int, int]  # the fields, and the numbers of the first and last line, from 1

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from allalike._core.registry import Registry, find
 from allalike.errors import InputError
 from allalike.readers.tools.base import Peek, Tool
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
 

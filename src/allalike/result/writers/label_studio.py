@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 from allalike._core.masks import to_brush
 from allalike._core.options import choice
 from allalike.errors import UnsupportedError
 from allalike.readers.tools.base import Original
 from allalike.result.writers.base import THING, Findings, Truth, Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
 
 _VALUES: dict[str, Callable[[Truth], dict[str, Any]]] = {
     "choices": lambda truth: {"choices": list(map(str, truth.classes))},
