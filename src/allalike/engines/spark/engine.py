@@ -11,6 +11,7 @@ fails if the executors lack allalike or the driver has too little memory for the
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import weakref
@@ -24,12 +25,13 @@ import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.blocks.pairs import stack_rows
+from allalike._core.columns.values import Values
 from allalike._core.options import Options, whole
 from allalike._core.system.processes import unpack
 from allalike._core.system.progress import report
 from allalike.domains.contract import choose_options, spell_domain
 from allalike.engines.base import Engine, Run
-from allalike.engines.shards import Cuts, Shard, count_up, describe, fitting_answers, of_answers, sample_cuts
+from allalike.engines.shards import Cuts, Shard, count_up, describe, sample_cuts
 from allalike.engines.spark import on_executors
 from allalike.engines.spark.session import check_pyspark, clear_errors, find_context, find_session
 from allalike.engines.spark.shuffle import broadcast, count_partitions, send
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
 
+_MAX_SHARD_ANSWERS = 1 << 20  # per shard of answers from memory
 _MAX_INLINE_BYTES = 1 << 16  # size up to which answers are sent with every Spark task
 _MAX_PARCEL_BYTES = 1 << 26  # of a block that is sent; Spark refuses 128 MB
 _SUM_BYTES_PER_WORKER, _PAIR_SUM_BYTES = 16, 8  # usually two sums per worker, and at least one per pair
@@ -95,7 +98,8 @@ class Spark(Options, Engine):
         context = find_context(self.session, self.spark_master)
         report("sending answers")
         with clear_errors(context):
-            return SparkRun(_send_answers(answers, context, self.partitions), **describe(answers, ties))
+            parcels = _send_answers(answers, context, self.partitions)
+            return SparkRun(parcels.mapPartitions(on_executors.make_shards), **describe(answers, ties))
 
     def reads(self, source: Scan) -> bool:
         """Return True, because answers are read on the executors or sent to them."""
@@ -291,32 +295,52 @@ class SparkTable(TaskTable):
 
 
 def _send_answers(answers: Answers, context: SparkContext, partitions: int | None) -> RDD[on_executors.Record]:
-    """Send answers to the executors as shards of one block each, in order.
+    """Send answers to the executors, in order.
 
     Spark would send a list with every Spark task of every round; after a shuffle, its parts stay on the executors.
     """
     wanted = partitions or count_partitions(context, answers.n_answers, len(answers.workers))
-    block_answers = min(fitting_answers(len(answers.workers)), -(-answers.n_answers // wanted))
-    shards = _pack_blocks(answers, block_answers)
-    while block_answers > 1 and max(len(blocks) for blocks, *_ in shards) > _MAX_PARCEL_BYTES:
-        block_answers //= 2
-        shards = _pack_blocks(answers, block_answers)
-    size = sum(len(blocks) for blocks, *_ in shards)
-    number = min(len(shards), max(wanted, size // _MAX_PARCEL_BYTES))
-    sent = [(place * number // len(shards), shard) for place, shard in enumerate(shards)]
+    per_partition = -(-answers.n_answers // (wanted * _MAX_SHARD_ANSWERS))
+    marks = np.linspace(0, answers.n_answers, wanted * per_partition + 1)[1:-1]
+    bounds = np.unique([0, *np.searchsorted(answers.starts, marks), len(answers.tasks)]).tolist()
+    parcels = [parcel for begin, end in itertools.pairwise(bounds) for parcel in _pack_tasks(answers, begin, end)]
+    number = min(len(parcels), max(wanted, sum(map(len, parcels)) // _MAX_PARCEL_BYTES))
+    ends = np.linspace(0, len(parcels), number + 1).astype(np.int64)
+    sent = [(partition, parcels[ends[partition] : ends[partition + 1]]) for partition in range(number)]
     parallel = context.parallelize(sent, number)
-    return parallel if size < _MAX_INLINE_BYTES else parallel.partitionBy(number, int)
+    return parallel if sum(map(len, parcels)) < _MAX_INLINE_BYTES else parallel.partitionBy(number, int)
 
 
-def _pack_blocks(answers: Answers, block_answers: int) -> list[tuple[bytes, bytes, bytes]]:
-    """Pack each prepared block of answers as a shard."""
-    shard, tally = of_answers(answers, block_answers)
-    ends = np.cumsum([block.n_tasks for block in shard.blocks])
-    packed = []
-    for block, end in zip(shard.blocks, ends, strict=True):
-        tasks = np.arange(end - block.n_tasks, end)
-        packed.append(on_executors.pack_shard(Shard([block], shard.tasks.take(tasks), shard.sizes[tasks]), tally))
-    return packed
+def _pack_tasks(answers: Answers, begin: int, end: int) -> Iterator[bytes]:
+    """Pack a range of tasks, or its halves if it is large."""
+    from pyspark import cloudpickle  # also sends the user's functions
+
+    parcel: bytes = cloudpickle.dumps(_cut(answers, begin, end))  # type: ignore[no-untyped-call]
+    if len(parcel) <= _MAX_PARCEL_BYTES or end - begin == 1:
+        yield parcel
+        return
+    middle = (begin + end) // 2
+    yield from _pack_tasks(answers, begin, middle)
+    yield from _pack_tasks(answers, middle, end)
+
+
+def _cut(answers: Answers, begin: int, end: int) -> Answers:
+    """Return a range of tasks; workers keep their numbers, and their ids are omitted."""
+    first, last = answers.starts[begin], answers.starts[end]
+    known = slice(*np.searchsorted(answers.gold_task, [begin, end]))
+    return replace(
+        answers,
+        workers=Values(range(len(answers.workers))),
+        tasks=answers.tasks.take(np.arange(begin, end)),
+        starts=answers.starts[begin : end + 1] - first,
+        worker=answers.worker[first:last],
+        label=answers.label[first:last],
+        gold_task=answers.gold_task[known] - begin,
+        gold_label=answers.gold_label[known],
+        gold=None,
+        notes={},
+        read_options={},
+    )
 
 
 def _only_row(parts: list[Floats]) -> Floats:

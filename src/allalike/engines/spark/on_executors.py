@@ -73,6 +73,13 @@ def _as_records(function: Callable[..., Iterator[Record]]) -> Callable[..., Iter
     return as_records
 
 
+def make_shards(records: Records) -> Iterator[Record]:
+    """Prepare the blocks of answers, and yield shards: packed blocks, tasks with sizes, and tally."""
+    for parcels in unwrap(records):
+        for parcel in parcels:
+            yield 0, pack_shard(*of_answers(_unpickle(parcel)))
+
+
 def pack_shard(shard: Shard, tally: Tally) -> tuple[bytes, bytes, bytes]:
     """Pack the blocks of a shard, its tasks, and its counts."""
     return pack(shard.blocks), pack((shard.tasks, shard.sizes)), pack(tally)

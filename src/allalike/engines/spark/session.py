@@ -250,7 +250,8 @@ def _start(master: str | None) -> SparkContext:
             asked = SparkConf(loadDefaults=False).setMaster(resulting)
         try:
             # One JVM serves all contexts, one at a time.
-            gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": output})  # type: ignore[no-untyped-call]
+            with _uninterrupted():
+                gateway = SparkContext._gateway or launch_gateway(asked, {"stderr": output})  # type: ignore[no-untyped-call]
             conf = SparkConf(_jvm=gateway.jvm)
             resulting = master or str(conf.get("spark.master", resulting))
             _check_master(resulting)
@@ -273,6 +274,31 @@ def _start(master: str | None) -> SparkContext:
     _own_contexts.append(context)
     atexit.register(_stop)
     return context
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Defer a signal while a JVM starts, because the JVM would keep running; do not defer a second signal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    handlers = {number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+
+    def hold(number: int, _: object) -> None:
+        held.append(number)
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, hold)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
 
 
 @contextmanager
