@@ -269,7 +269,6 @@ def test_large_crowds_are_solved_as_well_and_the_same_on_every_engine(monkeypatc
     whole = allalike.discover(rows + copies, domain="categorical")
     for name, value in (("WORTH_SAMPLING", 1000), ("_LEAST_SAMPLE", 4000)):
         monkeypatch.setattr(f"allalike.methods.auto.knowledge.{name}", value)
-    monkeypatch.setattr("allalike.methods.auto.screening.WORTH_SAMPLING", 1000)
     results = [
         allalike.discover(rows + copies, domain="categorical", engine=engine)
         for engine in (Memory(), Memory(block_answers=500), Disk(partitions=3))

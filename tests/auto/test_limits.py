@@ -19,6 +19,7 @@ from allalike._core.system.progress import progress_callback
 from allalike.engines.base import Run
 from allalike.engines.disk import engine
 from allalike.engines.ranges import find_parts
+from allalike.engines.sample import sample_tasks
 from allalike.errors import DataNote
 from allalike.methods.auto.copies import likeness, worker_pairs
 from allalike.readers import scan
@@ -121,6 +122,7 @@ def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:
     taken = np.ones(100 * MB // 8)
     after = run.free_memory
     assert 0 < before <= 500 * MB
+    assert 0 < sample_tasks(run, 100).free_memory <= 500 * MB
     assert before - after > 0.8 * taken.nbytes or after == engine._LITTLE_BYTES
 
 

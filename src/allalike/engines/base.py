@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, History
     from allalike.domains import Domain, Encoding, Kernels
+    from allalike.engines.disk.engine import MemoryBudget
     from allalike.engines.shards import Shard
     from allalike.engines.sums import TaskTable
     from allalike.readers import Scan
@@ -64,7 +65,8 @@ class Run(ABC):
     was inferred or excluded. ``worker_task`` is the task of each worker if every task is a separate problem.
     ``block_answers`` is the requested size of blocks, ``threads`` the number of threads in memory, ``history`` contains
     worker statistics from earlier answers, and ``frame`` is the type of the input data frame. ``sample_tasks`` are the
-    ids of a sample of tasks. The run of each engine also has its shards.
+    ids of a sample of tasks. ``budget`` is the memory limit of the disk engine, also for samples. The run of each
+    engine also has its shards.
     """
 
     workers: Values
@@ -82,6 +84,7 @@ class Run(ABC):
     history: History | None = None
     frame: str = "pandas"
     sample_tasks: Values | None = None
+    budget: MemoryBudget | None = None
 
     @property
     def domain(self) -> Domain:
@@ -96,7 +99,7 @@ class Run(ABC):
     @property
     def free_memory(self) -> int:
         """The bytes that may still be allocated: the free memory of the machine, or what is left of a limit."""
-        return free_memory()
+        return free_memory() if self.budget is None else min(free_memory(), self.budget.free)
 
     @property
     def n_processes(self) -> int:

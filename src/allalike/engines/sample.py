@@ -64,6 +64,7 @@ def sample_tasks(run: Run, n_answers: int, *, with_gold: bool = True, again: boo
         worker_task=run.worker_task,
         threads=run.threads,
         history=run.history,
+        budget=run.budget,
     )
 
 

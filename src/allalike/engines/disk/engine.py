@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -299,15 +299,9 @@ class Shards:
 
 @dataclass(frozen=True, eq=False)
 class DiskRun(Run):
-    """Shards of prepared blocks on disk, and the memory limit of all processes."""
+    """Shards of prepared blocks on disk."""
 
     shards: Shards
-    budget: MemoryBudget = field(kw_only=True)
-
-    @property
-    def free_memory(self) -> int:
-        """The bytes that may be allocated: the rest of the limit, but at least a minimum."""
-        return min(super().free_memory, self.budget.free)
 
     @property
     def n_processes(self) -> int:

@@ -39,11 +39,17 @@ def take_sample(run: Run, per_worker: float = _WORKER_ANSWERS, most: float = _SA
 
     95 % of the workers keep ``per_worker`` of their answers, unless the sample would be much larger than ``most``.
     """
+    needed = count_needed(run, per_worker)
+    return sample_tasks(run, int(most if needed > _MUCH_LARGER * most else needed))
+
+
+def count_needed(run: Run, per_worker: float) -> float:
+    """Return the size of a sample with so many answers of nearly every worker: that of a small crowd itself."""
     answers = run.answer_counts[run.answer_counts > 0]
     needed = float(answers.sum())
     if needed > WORTH_SAMPLING:
         needed = max(_LEAST_SAMPLE, per_worker * needed / float(np.quantile(answers, _FEW_WORKERS)))
-    return sample_tasks(run, int(most if needed > _MUCH_LARGER * most else needed))
+    return needed
 
 
 class Knowledge(NamedTuple):

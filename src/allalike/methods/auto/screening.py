@@ -16,7 +16,7 @@ informative: if all tasks have the same label, workers who always give it are ri
 it excludes no worker and does not measure skill.
 
 With more than 300,000 answers with classes, screening uses a sample of the tasks, with 100 answers of nearly every
-worker. It contains all tasks if many workers gave fewer answers.
+worker. It uses all tasks if the sample would contain half of the answers or not fit in memory.
 """
 
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ from allalike.engines import Run
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
-from allalike.methods.auto.knowledge import WORTH_SAMPLING, take_sample
+from allalike.methods.auto.knowledge import count_needed
 from allalike.methods.fit import CopyGroups
 from allalike.methods.steps.ballots import count_labels, count_votes
 
@@ -45,6 +45,7 @@ _FRACTION, _QUANTILE = 0.15, 0.75
 _STANDARD_ERRORS = 2.0
 _CERTAIN = 3.0  # standard errors by which the crowd must be informative before a worker is called uninformative
 _WORKER_ANSWERS = 100  # of classes, in a sample
+_MAX_SHARE, _ANSWER_BYTES = 0.5, 200  # a sample's share of the answers, and memory per answer, with temporary arrays
 _MAX_LABELS = 50  # classes; with more, distances are compared
 _TABLES = 10  # tables of workers and labels in memory at a time
 _SAMPLE_ANSWERS = 50_000
@@ -81,8 +82,9 @@ def screen(run: Run, *, plain: bool) -> Screening:
     report("signal")
     run = with_squares(run)
     if run.encoding.nominal or run.encoding.n_classes is not None:
-        sampled = run.answer_counts.sum() > WORTH_SAMPLING
-        sample = take_sample(run, _WORKER_ANSWERS, np.inf).map(run.encoding.prepare) if sampled else run
+        needed = count_needed(run, _WORKER_ANSWERS)
+        sampled = needed < _MAX_SHARE * run.answer_counts.sum() and _ANSWER_BYTES * needed < run.free_memory
+        sample = sample_tasks(run, int(needed)).map(run.encoding.prepare) if sampled else run
         signal = measure_informativeness(sample)
         groups = find_copies(run, sample)
     else:
