@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -258,5 +259,5 @@ def test_judges_are_shown_by_name_and_nowhere_if_names_are_hidden(browser: Brows
         page.check("#hide-names")
         shown = part.inner_text()
         assert not [name for name in JUDGES if name in shown]
-        assert "First W" in shown
+        assert re.search(r"W\d and W\d", shown)
         assert page.evaluate("window.hit") is None

@@ -422,7 +422,11 @@ class RoutedRows(ABC):
             encoding.encode(labels)
             return encoding
         if domain.spelling.numbers:
-            return domain.learn(Column("label", []))
+            encoding = domain.learn(Column("label", []))
+            if _TEXT in self.facts.first:  # else the error would name the first row of some partition
+                row, value = self.facts.first[_TEXT]
+                encoding.encode(Column.of_objects("label", [value]).numbered(np.array([row])))
+            return encoding
         first, *others = self.learn_parts(domain)
         return first.merge(others)
 
