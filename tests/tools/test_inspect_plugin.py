@@ -142,7 +142,7 @@ def test_a_vote_keeps_what_each_judge_said() -> None:
 
 
 def test_scores_without_a_panel_are_not_weighed_and_no_evaluation_is_lost() -> None:
-    with pytest.warns(DataWarning, match="no score has the votes of several graders"):
+    with pytest.warns(DataWarning, match="no score has votes by several graders"):
         assert plugin().weighed()([scored("C"), scored("I")]) == {"weighed": 0.5}
     assert math.isnan(plugin().weighed()([])["weighed"])
 
