@@ -345,7 +345,7 @@ def test_a_task_that_equals_an_old_one_is_the_same_task(other: Any, engine: Engi
 def test_whole_numbers_of_another_width_stay_whole_numbers(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 3)
+    monkeypatch.setattr("allalike.engines.disk._TASKS_PER_SORT", 3)
 
     def table(kind: Any, tasks: list[int], labels: list[int]) -> pa.Table:
         thrice = [pa.array([number for number in numbers for _ in "abc"], kind) for numbers in (tasks, labels)]

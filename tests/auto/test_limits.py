@@ -16,8 +16,8 @@ from allalike import Disk, Memory, Result
 from allalike._core.blocks import pairs
 from allalike._core.blocks.block import Ties
 from allalike._core.system.progress import progress_callback
+from allalike.engines import budget, disk
 from allalike.engines.base import Run
-from allalike.engines.disk import engine
 from allalike.engines.ranges import find_parts
 from allalike.engines.sample import sample_tasks
 from allalike.errors import DataNote
@@ -123,14 +123,14 @@ def test_what_a_disk_run_may_take_is_what_its_limit_leaves() -> None:
     after = run.free_memory
     assert 0 < before <= 500 * MB
     assert 0 < sample_tasks(run, 100).free_memory <= 500 * MB
-    assert before - after > 0.8 * taken.nbytes or after == engine._LITTLE_BYTES
+    assert before - after > 0.8 * taken.nbytes or after == budget._LITTLE_BYTES
 
 
 @pytest.mark.parametrize(("memory", "number"), [("500MB", 1), ("1GB", 3), ("100GB", 64)])
 def test_there_are_no_more_processes_than_memory_for_them(
     memory: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_MIN_PARALLEL_ANSWERS", 0)
+    monkeypatch.setattr(disk, "_MIN_PARALLEL_ANSWERS", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     run = Disk(memory=memory, partitions=1).open(scan(scattered("categorical")), None, Ties())
     assert run.n_processes == number

@@ -17,7 +17,7 @@ import pytest
 import allalike
 from allalike import Disk
 from allalike._core.blocks.block import Ties
-from allalike.engines.disk.engine import DiskRun
+from allalike.engines.disk import DiskRun
 from allalike.result.summaries import find_truths
 from crowds import samples
 from running.turns import in_turn
@@ -60,7 +60,7 @@ def test_the_number_of_partitions_does_not_matter(partitions: int, method: str) 
 
 
 def test_truths_come_in_order_however_few_are_put_in_order_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.engines.disk.engine._TASKS_PER_SORT", 7)
+    monkeypatch.setattr("allalike.engines.disk._TASKS_PER_SORT", 7)
     rows = crowd()
     result = allalike.discover(rows, engine=Disk(partitions=8))
     pieces = list(result.found.pieces())

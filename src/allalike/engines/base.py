@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from allalike._core.columns.values import Values
     from allalike.answers.gold import Gold, History
     from allalike.domains import Domain, Encoding, Kernels
-    from allalike.engines.disk.engine import MemoryBudget
+    from allalike.engines.budget import MemoryBudget
     from allalike.engines.shards import Shard
     from allalike.engines.sums import TaskTable
     from allalike.readers import Scan

@@ -24,9 +24,10 @@ import numpy as np
 
 from allalike._core.blocks.block import DRAWN, Ties
 from allalike._core.options import Options, whole
-from allalike._core.system.memory import free_memory, parse_size, used_memory
+from allalike._core.system.memory import parse_size
 from allalike._core.system.processes import Processes, pack, unpack
 from allalike.engines.base import Engine, Run
+from allalike.engines.budget import MIN_MEMORY, MemoryBudget
 from allalike.engines.ingest import route, write_error
 from allalike.engines.shards import (
     Cuts,
@@ -50,60 +51,6 @@ if TYPE_CHECKING:
     from allalike.answers import Answers
     from allalike.answers.gold import Gold
     from allalike.readers import Scan
-
-
-# Budget: the division of the memory limit.
-#
-# Each process needs memory for Python and its libraries. The numbers of processes, shards and blocks are chosen so that
-# the rest is sufficient.
-
-
-MIN_MEMORY = 500_000_000  # in bytes, for Python itself and a batch of rows
-_PYTHON_BYTES = 190_000_000  # memory of an idle process with all libraries
-_PROCESS_BYTES = 250_000_000  # minimum for a working process
-_MIN_WORK_BYTES = 1 << 26  # minimum for a process's data
-_LITTLE_BYTES = 1 << 24  # always allowed
-_MAX_SHARD_BYTES = 1 << 25  # of rows per shard
-_MEMORY_PER_SHARD_BYTE = 24  # memory for making a shard, per byte of its rows
-_ANSWER_BYTES = 64  # memory for comparing an answer with a label
-_MIN_BLOCK_ANSWERS, _MAX_LABELS = 1 << 12, 50  # labels that are compared with each answer
-
-
-@dataclass(frozen=True)
-class MemoryBudget:
-    """The memory limit of a run: in total, and for the data of each process.
-
-    >>> budget = MemoryBudget.of(500_000_000, None)
-    >>> budget.processes, budget.shard_bytes, budget.block_answers(50_000, n_labels=50)
-    (1, 12916666, 96875)
-    """
-
-    most: int
-    processes: int
-    work: int
-
-    @classmethod
-    def of(cls, memory: int | None, processes: int | None) -> MemoryBudget:
-        """Divide a memory limit, by default half of the free memory, among processes."""
-        given = max(MIN_MEMORY, free_memory() // 2) if memory is None else memory
-        number = processes or max(1, min(os.cpu_count() or 1, given // _PROCESS_BYTES - 1))
-        work = max(_MIN_WORK_BYTES, given // (number + (number > 1)) - _PYTHON_BYTES)
-        return cls(given + max(0, used_memory() - _PYTHON_BYTES), number, work)
-
-    @property
-    def free(self) -> int:
-        """The remaining bytes, but at least a minimum."""
-        return max(_LITTLE_BYTES, self.most - used_memory())
-
-    @property
-    def shard_bytes(self) -> int:
-        """The bytes of rows per shard."""
-        return min(_MAX_SHARD_BYTES, self.work // _MEMORY_PER_SHARD_BYTE)
-
-    def block_answers(self, n_workers: int, n_labels: int) -> int:
-        """Return the number of answers per block, given the number of distinct labels."""
-        most = self.work // (_ANSWER_BYTES * max(1, min(n_labels, _MAX_LABELS)))
-        return max(_MIN_BLOCK_ANSWERS, min(most, fitting_answers(n_workers)))
 
 
 # Workspace: the folder of the disk engine, and its files.
@@ -386,7 +333,8 @@ class DiskTable(TaskTable):
 
 
 def _make(number: int, answers: Answers, *, folder: Path, budget: MemoryBudget) -> tuple[StoredShard, Tally]:
-    shard, tally = of_answers(answers, budget.block_answers(len(answers.workers), answers.encoding.n_labels))
+    most = min(budget.block_answers(answers.encoding.n_labels), fitting_answers(len(answers.workers)))
+    shard, tally = of_answers(answers, most)
     return keep_shard(folder, str(number), shard), tally
 
 
