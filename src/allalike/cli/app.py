@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -25,6 +26,7 @@ from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
+_UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)
 _MORE_MEMORY = "Use --engine disk, or remove columns that are not needed."
 _OTHERWISE = ["This command has no option to change this. Correct the file, or run 'allalike discover' on all answers."]
 
@@ -124,6 +126,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except MemoryError:
         _stop(f"Not enough memory. {_MORE_MEMORY}", 1)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _UNUSABLE_NAME:
+            _stop_at(InputError(f"{error.filename} cannot be opened: {error.strerror}. Check the name."), arguments)
         if os.environ.get("ALLALIKE_DEBUG"):
             echo(traceback.format_exc().rstrip("\n"), err=True)
             sys.exit(1)

@@ -59,7 +59,7 @@ class Command(click.Command):
         brief = len(self.params) > _MAX_BRIEF and not ctx.meta.get(_ALL)
         listed: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record and (not brief or param.name in _MAIN):
                 listed[getattr(param, "group", "Options")].append(record)
         for group, records in listed.items():
