@@ -18,7 +18,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from allalike import __version__
-from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
+from allalike.cli.console import BrokenOutputError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.lists import echo_json
 from allalike.cli.options import write_flags
 from allalike.errors import AllalikeError, ColumnError, DataWarning, InputError, OutputError, Proposal
@@ -149,7 +149,7 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
             message += " Name the columns with --worker, --task and --label, or read a matrix with --wide."
     elif isinstance(error, OutputError):
         message = _OUTPUT.sub(r"\g<0> (-o)", message)
-    if isinstance(error, UnheardError):
+    if isinstance(error, BrokenOutputError):
         _stop(message, 1)
     if "--json" in typed:
         _print_json_error(typed, message, lines, proposals)

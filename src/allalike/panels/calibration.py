@@ -33,7 +33,7 @@ from allalike._core.blocks.block import (
     number_within_tasks,
     subtract_own_group,
 )
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import sample_tasks
 from allalike.methods import Auto, Fit

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.system.addresses import find_folder
 from allalike._core.system.tables import unguard_text
 from allalike.domains import Encoding
