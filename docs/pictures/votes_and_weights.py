@@ -50,7 +50,7 @@ def draw() -> str:
     said = {worker: labels[_PHOTO - 1] for worker, labels in answers.items()}
     winners = [_winner(said, shares) for shares in (weights, votes)]
     colours = {worker: "first" if label == winners[0] else "second" for worker, label in said.items()}
-    title = f"Five workers named eighteen photos. Photo {_PHOTO}: {winners[1]} by majority vote, {winners[0]} by weight."
+    title = f"Five workers named photos. Photo {_PHOTO}: {winners[1]} by majority vote, {winners[0]} by weight."
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<title>{title}</title>",

@@ -84,7 +84,7 @@ def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
     else:
         yield Message(
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
-            " truth. Judges of one model family agree with each other, so their confidence is high."
+            " truth. Judges of one model family agree with each other, which makes the confidence too high."
         )
 
 
