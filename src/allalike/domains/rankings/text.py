@@ -20,7 +20,6 @@ from allalike._core.limits import MAX_ITEMS
 from allalike._core.system.json_text import parse_json
 from allalike.domains.spelling import json_list
 
-_MAX_SHOWN_ITEMS = 6
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 _TIES = re.compile("[=~]")
 _NOT_PLAIN = re.compile(r"[<{}\[\]=~,;|]")
@@ -143,21 +142,6 @@ def write_ranking(ranking: Any) -> str:
     except ValueError:
         plain = False
     return text if plain else json.dumps(ranking, ensure_ascii=False)
-
-
-def describe_difference(what: str, left: list[Any], right: list[Any]) -> str:
-    """Format the message that two rankings have different items."""
-    here, there = ([_shorten(item) for item in items] for items in (left, right))
-    only = [item for item in (*here, *there) if (item in here) != (item in there)]
-    return (
-        f"{what} rank different items: {_join(here, ' > ')} and {_join(there, ' > ')}. Only one of them contains"
-        f" {_join(only, ', ')}."
-    )
-
-
-def _join(items: list[str], separator: str) -> str:
-    shown = items[:_MAX_SHOWN_ITEMS]
-    return separator.join([*shown, "..."] if len(items) > len(shown) else shown)
 
 
 def _shorten(item: Any) -> str:

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties, group_labels
 from allalike._core.blocks.pairs import AnswerHashes
 from allalike._core.limits import MAX_ORDERED_ITEMS
-from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, decide, voting_rule
-from allalike.domains.rankings.codes import unpack
+from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, voting_rule
 from allalike.rules.base import Decision
 from allalike.rules.vote import plurality as most_given
 
@@ -281,7 +280,8 @@ _ROUNDING = 1e-10  # smaller relative changes of the log likelihood are rounding
 _DIGITS = 6  # digits of scores that separate items, limited by the tolerance of the iteration
 
 
-def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+@voting_rule
+def bradley_terry(votes: Ballots) -> Ranked:
     """Sort the items by their maximum-likelihood strengths (Bradley and Terry 1952).
 
         P(a beats b) = p_a / (p_a + p_b) = 1 / (1 + exp(s_b - s_a)),        s = log p
@@ -301,22 +301,10 @@ def bradley_terry(block: Block, weights: Floats, faults: Floats, ties: Ties) -> 
     >>> result.objects[["item", "score", "standard_error"]].round(2).values.tolist()
     [['a', 1.23, 1.35], ['b', 0.58, 1.17], ['c', -1.81, 2.24]]
     """
-    strengths = np.empty(block.n_tasks, object)  # items, scores and standard errors of each task
-
-    def find(votes: Ballots) -> Ranked:
-        score, error = fit_strengths(votes.counts)
-        for task, *columns in zip(votes.part.tasks.tolist(), votes.part.items, score, error, strict=True):
-            strengths[task] = columns
-        return votes.by_score(np.round(score, _DIGITS))
-
-    decision = decide(block, weights, ties, find)
-    ranked = unpack(decision.label)
-    first = np.searchsorted(ranked.label, np.arange(block.n_tasks + 1))
-    scores, errors = np.empty(block.n_tasks, object), np.empty(block.n_tasks, object)
-    for task, (items, score, error) in enumerate(strengths):
-        place = np.searchsorted(items, ranked.item[first[task] : first[task + 1]])
-        scores[task], errors[task] = score[place], error[place]
-    return replace(decision, more={"scores": scores, "standard_errors": errors})
+    score, error = fit_strengths(votes.counts)
+    ranked = votes.by_score(np.round(score, _DIGITS))
+    columns = {"scores": score, "standard_errors": error}
+    return ranked._replace(more={name: np.take_along_axis(v, ranked.order, axis=1) for name, v in columns.items()})
 
 
 def fit_strengths(counts: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]:
