@@ -181,9 +181,8 @@ LABELS: list[tuple[Any, tuple[Any, ...], tuple[str, ...]]] = [
             (lambda a, b: "far", "ValueError"),
         ]
     ),
-    (Custom(distance=np.zeros((2, 2))), (0, 2), ("label 2", "task 1", "rows 0 to 1")),
+    (Custom(distance=np.zeros((2, 2))), (0, 2), ("row 2", "from 0 to 1")),
     (Custom(distance=np.zeros((2, 2))), (0, -1), ("row 2", "number of a row")),
-    (Custom(distance={2: [[0.0]]}), (0, 0), ("no distance matrix", "task 1")),
 ]
 OPTIONS: list[tuple[Any, dict[str, Any], tuple[str, ...]]] = [
     ("Circular", {"period": -1}, ("period", "more than 0")),

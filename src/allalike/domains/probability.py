@@ -18,7 +18,6 @@ Between different tasks, for example for chance agreement, options are matched b
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +31,11 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
-from allalike._core.system.json_text import parse_json
 from allalike.distances import euclidean
 from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.rankings.text import sort_items
-from allalike.domains.spelling import read_name, write_json
+from allalike.domains.spelling import read_json, read_name, write_json
 from allalike.errors import GoldError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules import Decision
@@ -90,14 +88,14 @@ def read_forecast(value: Any) -> Forecast:
 
 def _read_text(text: str) -> Any:
     """Parse a number or JSON."""
+    if text[:1] in ("[", "{"):
+        return read_json(text, list if text[0] == "[" else dict, object_pairs_hook=_without_repeats)
     if text.endswith("%"):
         raise ValueError("a probability is between 0 and 1; divide percentages by 100")
     try:
-        return parse_json(text, object_pairs_hook=_without_repeats) if text[:1] in ("[", "{") else float(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not valid JSON ({error.msg} at character {error.pos + 1})") from None
-    except ValueError as error:
-        raise (error if text[:1] == "{" else ValueError(_WANTED)) from None
+        return float(text)
+    except ValueError:
+        raise ValueError(_WANTED) from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

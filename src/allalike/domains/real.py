@@ -24,14 +24,12 @@ from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.offsets import Offsets
-from allalike.domains.spelling import Spelling
+from allalike.domains.spelling import LARGEST_NUMBER, Spelling
 from allalike.domains.written_labels import NumberForm, check_form
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
-
-_LARGEST_NUMBER = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +148,7 @@ class RealEncoding(Encoding):
 
     def encode(self, labels: Column) -> Floats:
         numbers = self._read(labels)
-        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
+        if np.abs(numbers).max(initial=0.0) > LARGEST_NUMBER:
             largest = int(np.argmax(np.abs(numbers)))
             raise LabelError(
                 f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"

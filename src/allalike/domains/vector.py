@@ -27,7 +27,7 @@ from allalike.distances import cosine, euclidean
 from allalike.distances.euclidean import CentredVectors
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.real import CentredKernels
-from allalike.domains.spelling import json_list, read_list
+from allalike.domains.spelling import LARGEST_NUMBER, read_json, read_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import Gaussian, General, Noise
 from allalike.rules.base import Decision, Rule, unknown
@@ -35,7 +35,6 @@ from allalike.rules.geometric import geometric_median
 from allalike.rules.mean import hash_rows, mean, weighted_mean
 from allalike.rules.vote import CHOICES
 
-_LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
 _NUMBERS = (int, float, np.integer, np.floating)
 _CHOICES = ("medoid", "best worker")
@@ -186,7 +185,7 @@ class VectorEncoding(Encoding):
 def _parse(value: Any) -> Floats:
     """Parse a vector of finite numbers with finite squares."""
     if isinstance(value, str):
-        value = json_list(value)
+        value = read_json(value, list)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "iuf":
         value = value.tolist()
     if not isinstance(value, np.ndarray):
@@ -201,7 +200,7 @@ def _parse(value: Any) -> Floats:
         raise ValueError("a vector must be a list of at least one number")
     if not np.isfinite(vector).all():
         raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
-    if np.abs(vector).max() > _LARGEST_NUMBER:
+    if np.abs(vector).max() > LARGEST_NUMBER:
         raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
     return vector + 0.0  # converts -0.0 to 0.0
 
@@ -215,7 +214,7 @@ def _parse(value: Any) -> Floats:
 
 
 _DIGITS = 12  # of a period, and of degrees, to which estimates are rounded
-_NO_DIRECTION = 1e-9  # shorter means have no direction
+_NO_DIRECTION = 1e-9  # of the radius: shorter means have no direction
 
 
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -231,22 +230,31 @@ def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Deci
     [0.0]
     """
     weight, total = block.answer_weights(weights)
+    label, length, lost = _project(block, weighted_mean(block, weight, total), 0.5, ties)
+    return Decision(label, np.minimum(length, 1.0), unknown(block.n_tasks), lost)
+
+
+def _project(block: Block, middle: Floats, radius: float, ties: Ties) -> tuple[Floats, Floats, Array]:
+    """Return the points of a circle or sphere in the direction of centred means, the lengths of these, and draws.
+
+    Lengths are relative to the radius. If a mean has no direction, one of the answers is drawn.
+    """
     centre = block[Centred].centre
-    middle = weighted_mean(block, weight, total) + centre
-    length = 2 * np.linalg.norm(middle, axis=1)
+    point = middle + centre
+    length = np.linalg.norm(point, axis=1) / radius
     lost = length < _NO_DIRECTION
-    label = middle / np.where(lost, 1.0, length)[:, None] - centre
+    label = point / np.where(lost, 1.0, length)[:, None] - centre
     if lost.any():
         points = block[Centred].answers(block, np.arange(len(block.label)))
         order = np.argsort(np.argsort(_angles(points)))
         priority = ties.priority(block.to_answers(block.task_hash), hash_rows(points), order)
         drawn = np.lexsort((priority, block.task))[block.starts]
         label = np.where(lost[:, None], block.label[drawn], label)
-    return Decision(label, np.minimum(length, 1.0), unknown(block.n_tasks), lost)
+    return label, length, lost
 
 
 def _angles(points: Floats) -> Floats:
-    """Return the angles of points, from 0 to 2 pi."""
+    """Return the angles of points in the plane of the first two axes, from 0 to 2 pi."""
     return np.asarray(np.arctan2(points[:, 1], points[:, 0]) % (2 * np.pi))
 
 
@@ -325,7 +333,6 @@ class CircularEncoding(VectorEncoding):
 
 
 _RADIUS = 6371.0088  # mean radius of the Earth in kilometres
-_NO_SIDE = 1e-9  # of the radius: a mean closer to the centre has no direction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,13 +371,8 @@ class PlaceKernels(VectorKernels):
         found = super().decide(block, weights, faults, ties)
         if not self.domain.centred:
             return found
-        centre = block[Centred].centre
-        point = found.label + centre
-        length = np.linalg.norm(point, axis=1)
-        lost = length < _NO_SIDE * _RADIUS
-        point = np.where(lost[:, None], [1.0, 0.0, 0.0], point)
-        point = point * (_RADIUS / np.where(lost, 1.0, length))[:, None]
-        return replace(found, label=point - centre, tied=found.tied | lost)
+        label, _, lost = _project(block, found.label, _RADIUS, ties)
+        return replace(found, label=label, tied=found.tied | lost)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from allalike._core.blocks.block import Array, Floats, Ties
 from allalike._core.options import choice
 from allalike.distances.matching import Members, sweep
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
-from allalike.domains.objects.objects import Objects, class_of, read_number
+from allalike.domains.objects.objects import Objects, class_of, read_coordinate
 from allalike.domains.spelling import read_list, read_name
 from allalike.rules.mean import Drawings, average, take_median
 
@@ -41,7 +41,7 @@ def read_box(value: Any, form: str) -> tuple[tuple[float, ...], Any]:
     if isinstance(value, dict):
         return _read_keys(value)
     numbers, name = _take_apart(_listed(value), form)
-    return _sides([read_number(number) for number in numbers], form, bare=True), name
+    return _sides([read_coordinate(number) for number in numbers], form, bare=True), name
 
 
 def _listed(value: Any) -> list[Any]:
@@ -71,7 +71,7 @@ def _read_keys(box: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
         raise ValueError(f"bbox must be [x, y, width, height], not {numbers!r}")
     if turned := box.get("rotation"):
         raise ValueError(f"the box is rotated by {turned!r} degrees, but only upright boxes are supported")
-    return _sides([read_number(number) for number in numbers], BOX_KEYS[keys], bare=False), class_of(
+    return _sides([read_coordinate(number) for number in numbers], BOX_KEYS[keys], bare=False), class_of(
         box, BOX_CLASS_KEYS, "a box must have one class"
     )
 

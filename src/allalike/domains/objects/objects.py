@@ -11,7 +11,6 @@ worker table contains miss rates and false alarm rates.
 
 from __future__ import annotations
 
-import math
 import struct
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +33,7 @@ from allalike.distances.matching import Collections, Edges, Members
 from allalike.domains.contract import Marks, Things
 from allalike.domains.objects.votes import ObjectVotes
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Places, Stored, objects
-from allalike.domains.spelling import read_list, read_name, write_json
+from allalike.domains.spelling import read_list, read_name, read_number, write_json
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules import Decision
@@ -43,8 +42,6 @@ from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quor
 from allalike.rules.grouping import GroupedObjects, group_objects
 from allalike.rules.mean import Drawings
 from allalike.rules.vote import CHOICES
-
-_LARGEST_NUMBER = 1e150
 
 
 class Known(NamedTuple):
@@ -57,15 +54,9 @@ class Known(NamedTuple):
     width: int = 0
 
 
-def read_number(value: Any) -> float:
+def read_coordinate(value: Any) -> float:
     """Return a valid coordinate, or raise ValueError."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the coordinate {value!r} is not a number")
-    if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"the coordinate {value} is not finite or too large")
-    return float(value) + 0.0
+    return float(read_number(value, "the coordinate"))
 
 
 def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:

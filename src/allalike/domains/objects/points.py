@@ -25,14 +25,13 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Floats, Ties
 from allalike._core.columns.column import Column
 from allalike._core.options import choice, number, option, share
-from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
 from allalike.distances.matching import Edges, Members
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_coordinate
 from allalike.domains.pairwise import Places
-from allalike.domains.spelling import json_list, read_name
+from allalike.domains.spelling import read_json, read_name
 from allalike.errors import LabelError, OptionError
 from allalike.rules.geometric import find_medians
 from allalike.rules.mean import Drawings, average
@@ -45,9 +44,8 @@ _KEYPOINTS = "keypoints"
 def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
     """Return the unparsed points of an answer, or raise ValueError with the reason."""
     if isinstance(value, str):
-        value = parse_json(value) if value.lstrip().startswith("{") else json_list(value)
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+        value = read_json(value, dict if value.lstrip().startswith("{") else list)
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], dict) and _KEYPOINTS in value[0]:
         value = value[0]
     if isinstance(value, dict) and _KEYPOINTS in value:
@@ -71,7 +69,7 @@ def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
         given = len(row) if isinstance(row, list | tuple) else "none"
         raise ValueError(f"{len(names)} names need {3 * len(names)} numbers x, y, v, but there are {given}")
     places = zip(row[::3], row[1::3], row[2::3], names, strict=True)
-    return [[x, y, name] for x, y, v, name in places if read_number(v) > 0]
+    return [[x, y, name] for x, y, v, name in places if read_coordinate(v) > 0]
 
 
 def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
@@ -81,13 +79,13 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, list | tuple):
-        return (read_number(value),), None
+        return (read_coordinate(value),), None
     name = None
     if len(value) > 1 and (value[-1] is None or isinstance(value[-1], str)):
         *value, name = value
     if not value:
         raise ValueError("a point has no coordinates")
-    return tuple(map(read_number, value)), None if name is None else read_name(name, "the class")
+    return tuple(map(read_coordinate, value)), None if name is None else read_name(name, "the class")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
@@ -95,7 +93,7 @@ def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
     if axes != list(AXES[: max(len(axes), 1)]):
         raise ValueError(f"the object {point!r} has no coordinates; use the keys x, y and z")
     name = class_of(point, CLASS_KEYS, "a point must have one class")
-    return tuple(read_number(point[axis]) for axis in axes), name
+    return tuple(read_coordinate(point[axis]) for axis in axes), name
 
 
 def _check_names(value: Any, name: str) -> tuple[str, ...]:

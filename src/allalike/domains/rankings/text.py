@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.limits import MAX_ITEMS
-from allalike._core.system.json_text import parse_json
-from allalike.domains.spelling import json_list
+from allalike.domains.spelling import read_json, read_number
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 _TIES = re.compile("[=~]")
@@ -55,11 +54,8 @@ def _split_places(value: Any) -> list[list[Any]]:
     if isinstance(value, str):
         text = value.lstrip()
         if text.startswith("{") and ":" in text:
-            try:
-                return _sort_by_rank(parse_json(text))
-            except json.JSONDecodeError:
-                raise ValueError('it looks like ranks, but is not valid JSON such as {"a": 1, "b": 2}') from None
-        return _nest(json_list(text)) if text.startswith("[") else _split_text(value)
+            return _sort_by_rank(read_json(text, dict))
+        return _nest(read_json(text, list)) if text.startswith("[") else _split_text(value)
     if isinstance(value, Mapping):
         return _sort_by_rank(value)
     if isinstance(value, list | tuple):
@@ -79,10 +75,7 @@ def _sort_by_rank(ranks: Mapping[Any, Any]) -> list[list[Any]]:
     """Sort items by rank; the smallest rank is the best."""
     places: dict[float, list[Any]] = {}
     for item, rank in ranks.items():
-        number = rank.item() if isinstance(rank, np.generic) else rank
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise ValueError(f"the rank of {_shorten(item)} is {rank!r}, which is not a number")
-        places.setdefault(number, []).append(item)
+        places.setdefault(read_number(rank, f"the rank of {_shorten(item)},"), []).append(item)
     return [places[rank] for rank in sorted(places)]
 
 
