@@ -234,10 +234,6 @@ class Encoding(ABC):
         """Return whether each gold label is absent from all answers but may occur in later answers."""
         return np.zeros(len(truths), np.bool_)
 
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Return codes adapted to their tasks; tasks are given as indices into the ids of all tasks."""
-        return codes
-
     def remap(self, codes: Array, known: Self) -> Array:
         """Convert codes of a smaller encoding to codes of this encoding."""
         return codes

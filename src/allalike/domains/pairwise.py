@@ -21,7 +21,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike.domains.contract import Domain, Encoding, Kernels, Measure
-from allalike.noise import General, Noise
+from allalike.noise import General
 from allalike.rules.base import unknown
 
 Places = npt.NDArray[np.intp]
@@ -45,8 +45,6 @@ class Pairwise(Domain):
     `_join_common`). Its rules may return indices into the store, or an array of objects: parsed labels that occur in no
     answer.
     """
-
-    noise: ClassVar[Noise] = General()
 
     @abstractmethod
     def _parse(self, value: Any) -> Any:
@@ -100,6 +98,10 @@ class Pairwise(Domain):
     def _prepare_rule(self, block: Block, store: Any) -> list[object]:
         """Return the data that the rule needs in addition to pairwise distances."""
         return []
+
+    @property
+    def noise(self) -> General:
+        return General()
 
     @property
     def recurring(self) -> bool:

@@ -261,15 +261,6 @@ class ProbabilityEncoding(Encoding):
         table[:, 1:][filled] = np.fromiter(chain.from_iterable(chances), np.float64, int(lengths.sum()))
         return table[codes]
 
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        first = np.empty(len(tasks))
-        first[task[::-1]] = codes[::-1, 0]
-        odd = np.flatnonzero(codes[:, 0] != first[task])
-        if len(odd):
-            where = int(task[odd[0]])
-            raise LabelError(self._difference(f"The answers to task {tasks[where]!r}", first[where], codes[odd[0], 0]))
-        return codes
-
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         return np.asarray(truths[:, 0] < 0)
 

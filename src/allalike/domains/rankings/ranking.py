@@ -231,9 +231,6 @@ class RankingEncoding(Encoding, Things):
         table = _encode(parsed, {item: number[meant[item]] for item in every})
         return replace(self, items=items, item_hash=hash_objects(items)), table[places]
 
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        return fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
-
     def remap(self, codes: Array, known: Self) -> Array:
         number = {item: number for number, item in enumerate(self.items)}
         return renumber(codes, np.array([number.get(item, 0) for item in known.items], np.int64))
@@ -270,7 +267,7 @@ class RankingEncoding(Encoding, Things):
         }
 
     def prepare(self, block: Block) -> Block:
-        if self.domain.gaps == "last":  # answers and gold labels may have been added at different times
+        if self.domain.gaps == "last":
             task = np.append(block.task, block.gold_task)
             every = fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks)
             block = replace(block, label=every[: len(block.label)], gold_label=every[len(block.label) :])
