@@ -145,9 +145,9 @@ class ClassEncoding(Encoding):
         codes, values = labels.factors
         if values is self.labels:
             return codes.astype(code_type(self.n_labels), copy=False)
-        place = self._places(values)
-        if (place == self.n_labels).any():
-            row = int(np.argmax(place[codes] == self.n_labels))
+        place = find_places(values, self.labels)
+        if (place < 0).any():
+            row = int(np.argmax(place[codes] < 0))
             raise LabelError(
                 f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is not one of the classes."
             )
@@ -175,16 +175,8 @@ class ClassEncoding(Encoding):
         return np.asarray(truths >= self.n_labels)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        place = np.append(self._places(known.labels), self.n_labels)
+        place = np.append(find_places(known.labels, self.labels), self.n_labels)
         return place.astype(code_type(self.n_labels))[codes]
-
-    def _places(self, values: Values) -> npt.NDArray[np.int64]:
-        """Return the indices of values, or the index after the last if unknown; ``"1"`` matches the number 1."""
-        known, wanted = self.labels.tolist(), values.tolist()
-        by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
-        place = {str(value) if by_text else value: code for code, value in enumerate(known)}
-        found = [place.get(str(value) if by_text else value, len(known)) for value in wanted]
-        return np.array(found, np.int64)
 
     def decode(self, codes: Array) -> Values:
         return self.labels.take(codes)

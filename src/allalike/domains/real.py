@@ -99,7 +99,11 @@ class Real(Domain):
 
 
 class CentredKernels(Kernels):
-    """Numbers or vectors, relative to their task's centre if the block is `Centred`."""
+    """Sums of distances between numbers or vectors, relative to their task's centre if the block is `Centred`."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
+        return measure(left - right)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         found = super().aggregate(block, weights, faults, ties=ties)
@@ -110,9 +114,6 @@ class CentredKernels(Kernels):
 
     def restore_answers(self, block: Block, rows: Array) -> Array:
         return block[Centred].answers(block, rows) if Centred in block else block.label[rows]
-
-    def restore_gold(self, block: Block) -> Array:
-        return block[Centred].gold(block) if Centred in block else block.gold_label
 
     def scatter(self, block: Block) -> Floats:
         return np.asarray(np.maximum.reduceat(euclidean.lengths(block.label), block.starts))
@@ -127,11 +128,6 @@ class RealKernels(CentredKernels):
     """Sums of squared or absolute distances between centred numbers in linear time."""
 
     domain: Real
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        if self.domain.distance == "squared":
-            return euclidean.distance(left, right)
-        return absolute.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         if self.domain.distance == "squared":

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats, Ties
 from allalike._core.options import choice
@@ -148,9 +147,6 @@ class Boxes(Objects):
 
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         return sweep(members.geometry[:, 0], members.geometry[:, 2], members.task)
-
-    def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        return np.asarray(_areas(geometry) == 0)
 
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         find = average if self.middle == "mean" else take_median

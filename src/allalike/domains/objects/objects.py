@@ -15,13 +15,14 @@ import struct
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
@@ -30,7 +31,7 @@ from allalike._core.options import check_number, option, share, whole
 from allalike.distances import matching
 from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Collections, Edges, Members
-from allalike.domains.contract import Marks, Things
+from allalike.domains.contract import Marks, Things, check_forms
 from allalike.domains.objects.votes import ObjectVotes
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Places, Stored, objects
 from allalike.domains.spelling import read_list, read_name, read_number, write_json
@@ -38,7 +39,7 @@ from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules import Decision
 from allalike.rules.base import Rule
-from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_guesses, fusion
+from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_faults, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
 from allalike.rules.mean import Drawings
 from allalike.rules.vote import CHOICES
@@ -136,10 +137,6 @@ class Objects(Marks, Pairwise):
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Return the position of each group of objects, and whether it was chosen at random among equals."""
 
-    def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        """Return whether each object has zero extent; such objects match only equal ones."""
-        return np.zeros(len(geometry), np.bool_)
-
     def _read_answer(self, value: Any) -> list[Any]:
         """Return the unparsed objects of an answer."""
         return read_list(value, f"it must be a list whose elements are each {self._thing}")
@@ -171,17 +168,6 @@ class Objects(Marks, Pairwise):
         if len({type(thing[-1]) for thing in things}) > 1:
             raise ValueError("its objects have classes of different types, or only some of them have a class")
         return tuple(sorted(things))
-
-    def _check_forms(self, labels: Column, codes: Array, forms: Sequence[str]) -> None:
-        """Raise an error if answers have different forms; empty answers fit any form."""
-        first = {form: code for code, form in reversed(list(enumerate(forms))) if form}
-        if len(first) > 1:
-            one, other = sorted(first.items(), key=lambda item: item[1])[:2]
-            rows = [labels.row(int(np.argmax(codes == code))) for _, code in (one, other)]
-            raise LabelError(
-                f"The {self.name} have different forms: row {rows[0]} has {one[0]}, row {rows[1]} has {other[0]}."
-                " Use one form."
-            )
 
     def _find_common(self, parsed: list[Any]) -> Known:
         things = [thing for label in parsed for thing in label]
@@ -300,7 +286,7 @@ class Objects(Marks, Pairwise):
             f"{len(label[0]) - 1} coordinates and {'no class' if label[0][-1] is None else 'a class'}" if label else ""
             for label in parsed
         ]
-        self._check_forms(labels, codes, forms)
+        check_forms(labels, codes, forms)
         return ObjectEncoding(domain=self, common=self._find_common(parsed))
 
 
@@ -392,7 +378,8 @@ class ObjectEncoding(PairwiseEncoding, Things):
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
         if not self.domain._fused:
             return {}
-        sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
+        quorum = self.kernels.choose_quorum(add, weights)[0].quorum
+        sums = add(partial(count_faults, quorum=quorum), weights)
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
 
@@ -414,37 +401,14 @@ class ObjectKernels(PairwiseKernels):
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
         if not self.domain._fused:
             return self, {}
-        sums = add(self.count_objects, weights)
-        flat = round(float(sums["flat"].sum()))
-        about = {"without_extent": flat} if flat else {}
         if self.domain.quorum != "auto":
-            return self, about
+            return self, {}
+        sums = add(count_guesses, weights)
         quorum, goodness = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
         curve = {
             f"{each:.2f}": round(value, 6) for each, value in zip(QUORUMS.tolist(), goodness.tolist(), strict=True)
         }
-        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **about}
-
-    def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum the statistics that determine the quorum, and count objects without extent, per worker."""
-        grouped = block[GroupedObjects]
-        flat = sum_by(grouped.answer, np.where(self.domain._is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
-        return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
-
-    def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """For each worker, sum the support of kept groups in their tasks and of those they missed; count objects."""
-        grouped = block[GroupedObjects]
-        weight, total = block.answer_weights(weights)
-        share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]
-        kept = share > self.quorum * (1 + 1e-9)
-        worth = np.where(kept, np.minimum(share, 1.0), 0.0)
-        asked = block.to_answers(sum_by(grouped.task, worth, block.n_tasks))
-        seen = sum_by(grouped.answer, worth[grouped.group], len(weight))
-        invented = sum_by(grouped.answer, np.where(kept, 0.0, 1.0)[grouped.group], len(weight))
-        drawn = np.bincount(grouped.answer, minlength=len(weight)).astype(np.float64)
-        missed = np.where(asked - seen > 1e-9 * asked, asked - seen, 0.0)
-        columns = {"kept": asked, "missed": missed, "invented": invented, "objects": drawn}
-        return {name: block.per_worker(values) for name, values in columns.items()}
+        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve}
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         return self.distance_between(left, right) > 1e-9

@@ -26,6 +26,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.column import Column
 from allalike.distances import lengths, matching
 from allalike.distances.matching import Edges, Members
+from allalike.domains.contract import check_forms
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
 from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_coordinate
 from allalike.domains.pairwise import Places
@@ -165,8 +166,8 @@ class Spans(Objects):
     def learn(self, labels: Column) -> ObjectEncoding:
         """Learn the tags; positions must all refer to characters or all to tokens."""
         codes, given = labels.parsed(self._listed)
-        units = [each and ("tags of tokens" if are_tags(each) else "spans of characters") for each in given]
-        self._check_forms(labels, codes, units)
+        units = [("tags of tokens" if are_tags(each) else "spans of characters") if each else "" for each in given]
+        check_forms(labels, codes, units)
         return super().learn(labels)
 
     def _columns(self, width: int) -> tuple[str, ...]:
