@@ -55,13 +55,6 @@ _MANY_VALUES, _MANY_CLASSES = 20, 64  # beyond these, values are probably shades
 _MIDDLE_OF_BYTES = 128
 
 
-def check_pixel_value(value: Any, name: str) -> float:
-    """Return a pixel value if it is valid."""
-    if not isinstance(value, int | float):
-        raise OptionError(f"{name} is {value!r}. It must be a pixel value, such as 0 or 255.")
-    return value
-
-
 def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
     """Return distinct pixel values as a tuple."""
     if not isinstance(values, list | tuple | range) or len(set(values)) < len(values):
@@ -158,7 +151,7 @@ class Bitmap(Marks, Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
     noise: ClassVar[General] = General(farthest=1.0)  # the distance between disjoint masks
     fill: bool = flag(False)
-    on: float | None = option(None, check_pixel_value)
+    on: float | None = number(None)
     threshold: float | None = number(None)
     values: tuple[float, ...] = option((), check_pixel_values)
 

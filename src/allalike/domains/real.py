@@ -90,12 +90,7 @@ class Real(Domain):
         return 2 if self.distance == "squared" else 1
 
     def learn(self, labels: Column) -> RealEncoding:
-        return RealEncoding(domain=self, offsets=self.offsets)
-
-    @property
-    def offsets(self) -> Offsets | None:
-        """The worker offsets to be estimated, or None."""
-        return Offsets() if self.bias else None
+        return RealEncoding(domain=self, offsets=Offsets() if self.bias else None)
 
 
 class CentredKernels(Kernels):

@@ -86,18 +86,9 @@ def _check_quorum(value: Any, name: str) -> Any:
 class Objects(Marks, Pairwise):
     """Labels that are lists of objects.
 
-    A subclass implements a few functions. A parsed label is a sorted tuple of objects. An object is a tuple of its
-    numbers and its class, which is None if objects have no classes.
-
-    - ``_read_object`` parses one object: its numbers, and its class or None. ``_read_answer`` converts other forms of
-      answers to a list of objects.
-    - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
-    - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
-    - ``_find_near`` lists all pairs that may be similar, such as those whose extents on one axis overlap
-      (`allalike.distances.matching.sweep`).
-    - ``_find_middles`` computes the position of each group of objects.
-    - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
-      ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
+    A parsed label is a sorted tuple of objects. An object is a tuple of its numbers and its class, which is None if
+    objects have no classes. ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the
+    distance. ``_width`` is the number of numbers if there are no objects, and ``_number`` is their type.
 
     >>> from allalike.domains.objects.boxes import Boxes
     >>> issubclass(Boxes, Objects)
@@ -127,7 +118,7 @@ class Objects(Marks, Pairwise):
 
     @abstractmethod
     def _similarity(self, left: Floats, right: Floats) -> Floats:
-        """Compute the similarity of objects row by row."""
+        """Compute the similarity of objects row by row: in [0, 1], and 1 only for equal rows."""
 
     @abstractmethod
     def _find_near(self, members: Members) -> tuple[Array, Array]:
