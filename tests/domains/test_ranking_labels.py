@@ -17,9 +17,9 @@ from allalike._core.columns.column import Column
 from allalike.domains.rankings.codes import fill_gaps
 from allalike.domains.rankings.ranking import VOTING
 from allalike.domains.rankings.text import list_items, read_ranking
-from allalike.domains.rankings.voting import fit_strengths
 from allalike.engines import Disk, Engine, Memory
 from allalike.errors import InputError
+from allalike.rules.strengths import fit_strengths
 from crowds.gaps import ranked
 from crowds.label_types import draw_ranking
 from running.turns import in_turn

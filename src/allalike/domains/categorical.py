@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, group_labels
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import factorize, factorize_objects
-from allalike._core.columns.values import Values, find_places, is_string
+from allalike._core.columns.factors import factorize_objects, unite
+from allalike._core.columns.values import Values, find_places
 from allalike._core.extraction import check_extract
-from allalike._core.late import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
@@ -139,7 +138,7 @@ class ClassEncoding(Encoding):
         return [*self.labels.tolist(), *self.label_hash.tolist()]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        return self.of(self.domain, _united([self.labels, *(other.labels for other in others)]))
+        return self.of(self.domain, unite([self.labels, *(other.labels for other in others)])[1])
 
     def encode(self, labels: Column) -> Array:
         codes, values = labels.factors
@@ -201,25 +200,6 @@ class ClassEncoding(Encoding):
             return ""
         steps = np.diff(np.sort(column.numbers))
         return "in a row" if 2 <= len(steps) < _MAX_RATINGS and np.all(steps == 1) else "any"
-
-
-def _united(parts: Sequence[Values]) -> Values:
-    """Return the sorted distinct values of several partitions.
-
-    Values of a text file are integers only if those of all its partitions are; otherwise all become text.
-    """
-    if any(isinstance(part.data, list) for part in parts):
-        return factorize_objects([value for part in parts for value in part.tolist()])[1]
-    kinds = {part.data.type for part in parts}
-    common = next(iter(kinds))
-    if len(kinds) > 1:
-        whole = all(map(pa.types.is_integer, kinds))
-        common = pa.large_string() if any(map(is_string, kinds)) else pa.int64() if whole else pa.float64()
-    try:
-        return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        listed = ", ".join(sorted(map(str, kinds)))
-        raise LabelError(f"The labels have different types: {listed}. Give all labels the same type.") from None
 
 
 def code_type(n_labels: int) -> Any:

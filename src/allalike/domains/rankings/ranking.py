@@ -55,23 +55,11 @@ from allalike.rules.vote import best_worker
 _DIGITS = 12
 _MAX_SHOWN = 6  # items in a message
 
-VOTING = {
-    "borda": voting.borda,
-    "plurality": voting.plurality,
-    "veto": voting.veto,
-    "copeland": voting.copeland,
-    "kemeny": kemeny,
-    "slater": slater,
-    "modal": voting.modal,
-    "minimax": minimax,
-    "best worker": best_worker,
-    "maximin": voting.maximin,
-    "schulze": voting.schulze,
-    "ranked pairs": voting.ranked_pairs,
-    "bucklin": voting.bucklin,
-    "stv": voting.stv,
-    "bradley terry": voting.bradley_terry,
-}
+_RULES = (
+    *(voting.borda, voting.plurality, voting.veto, voting.copeland, kemeny, slater, voting.modal, minimax, best_worker),
+    *(voting.maximin, voting.schulze, voting.ranked_pairs, voting.bucklin, voting.stv, voting.bradley_terry),
+)
+VOTING = {decide.__name__.replace("_", " "): decide for decide in _RULES}
 
 
 @dataclass(frozen=True, kw_only=True)
