@@ -165,12 +165,6 @@ def average(drawings: Drawings, values: Floats) -> Floats:
     return np.asarray(least + beyond / drawings.add(drawings.weight))
 
 
-def take_median(drawings: Drawings, values: Floats) -> Floats:
-    """Return the weighted median of each group's numbers, or the midpoint of two medians."""
-    lower, upper = find_middles(values, drawings.weight, drawings.group, drawings.n_groups)
-    return np.asarray((values[lower] + values[upper]) / 2)
-
-
 def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:
     """Return the indices of the lowest and of the highest weighted median per group, which are usually equal."""
     order = np.lexsort((values, group))

@@ -2,7 +2,7 @@
 
     s(a, b) = area of both / area of either (IoU);   1 for identical boxes without area, else 0
 
-The estimated position of an object is the weighted mean or median of its drawings, separately for each side. This
+The estimated position of an object is the weighted mean of its drawings, separately for each side. This
 position does not depend on the units of an axis, as long as all answers for an image use the same units. The distance
 between two answers is
 
@@ -24,13 +24,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Floats, Ties
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.options import choice
 from allalike.distances.matching import Members, sweep
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
 from allalike.domains.objects.objects import Objects, class_of, read_coordinate
 from allalike.domains.spelling import read_list, read_name
-from allalike.rules.mean import Drawings, average, take_median
 
 FORMS = ("xyxy", "xywh", "cxcywh")
 
@@ -108,8 +107,6 @@ class Boxes(Objects):
         Minimum intersection over union of boxes of the same object.
     quorum
         Share of the weight that a box must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
-    middle
-        ``mean`` or ``median`` of the drawings, for each side.
     most
         Maximum number of boxes in an answer.
     rule
@@ -129,7 +126,6 @@ class Boxes(Objects):
     _thing: ClassVar[str] = "a box"
     _width: ClassVar[int] = 4
     form: str = choice("xyxy", *FORMS[1:])
-    middle: str = choice("mean", "median")
 
     def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
         return read_box(value, self.form)
@@ -147,11 +143,6 @@ class Boxes(Objects):
 
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         return sweep(members.geometry[:, 0], members.geometry[:, 2], members.task)
-
-    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        find = average if self.middle == "mean" else take_median
-        sides = [find(drawings, side) for side in drawings.geometry.T]
-        return np.stack(sides, axis=1), np.zeros(drawings.n_groups, np.bool_)
 
 
 def _areas(boxes: Floats) -> Floats:

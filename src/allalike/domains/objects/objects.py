@@ -41,7 +41,7 @@ from allalike.rules import Decision
 from allalike.rules.base import Rule
 from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_faults, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
-from allalike.rules.mean import Drawings
+from allalike.rules.mean import Drawings, average
 from allalike.rules.vote import CHOICES
 
 
@@ -124,9 +124,10 @@ class Objects(Marks, Pairwise):
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         """Return all candidate pairs of similar objects within tasks, such as those whose extents overlap."""
 
-    @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Return the position of each group of objects, and whether it was chosen at random among equals."""
+        means = [average(drawings, numbers) for numbers in drawings.geometry.T]
+        return np.stack(means, axis=1), np.zeros(drawings.n_groups, np.bool_)
 
     def _read_answer(self, value: Any) -> list[Any]:
         """Return the unparsed objects of an answer."""

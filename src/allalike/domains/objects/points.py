@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Floats, Ties
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.options import choice, number, option, share
 from allalike.distances import matching
@@ -33,8 +33,6 @@ from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, 
 from allalike.domains.pairwise import Places
 from allalike.domains.spelling import read_json, read_name
 from allalike.errors import LabelError, OptionError
-from allalike.rules.geometric import find_medians
-from allalike.rules.mean import Drawings, average
 
 AXES = ("x", "y", "z")
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
@@ -125,8 +123,6 @@ class Points(Objects):
         Minimum similarity of points of the same object; 0 accepts all points within the radius.
     quorum
         Share of the weight that a point must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
-    middle
-        ``mean``, or ``median`` for the geometric median.
     most
         Maximum number of points in an answer.
     rule
@@ -150,7 +146,6 @@ class Points(Objects):
     form: str = choice("soft", "hard")
     _counted: ClassVar[bool] = True
     overlap: float = share(0.0)
-    middle: str = choice("mean", "median")
     _read_object = staticmethod(read_point)
 
     def __post_init__(self) -> None:
@@ -212,15 +207,6 @@ class Points(Objects):
         if self.form == "hard":
             edges = edges._replace(similarity=np.where(edges.similarity > 0, 1.0, 0.0))
         return super()._measure(members, edges, pair, left, right)
-
-    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        drawn = np.zeros(drawings.n_groups, np.bool_)
-        if self.middle == "mean":
-            return np.stack([average(drawings, axis) for axis in drawings.geometry.T], axis=1), drawn
-        order = np.argsort(drawings.group, kind="stable")
-        share = drawings.weight / drawings.add(drawings.weight)[drawings.group]
-        sizes = np.bincount(drawings.group, minlength=drawings.n_groups)
-        return find_medians(drawings.geometry[order], share[order], sizes), drawn
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "radius": self.radius}
