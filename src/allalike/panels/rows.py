@@ -300,8 +300,8 @@ def read_verdicts(
         other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
         raise InputError(f"No verdicts left: every judge gave contradictory answers on every task.{other}")
     one = make_answers(reading.answers, reading.repeated.judges, found)
-    one = replace(one if known is None else one.with_gold(known), frame=opened.frame)
-    return replace(reading, answers=one, reconciled=found, inputs=inputs_of(gold["gold"]))
+    one = replace(one, frame=opened.frame)
+    return replace(reading, answers=one, gold={"gold": known}, reconciled=found, inputs=inputs_of(gold["gold"]))
 
 
 def read_rows(source: Scan, asked: HowAsked) -> Reading:

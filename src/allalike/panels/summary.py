@@ -87,7 +87,6 @@ class SmallestPanel(PanelFacts, frozen=True):
     retain: float
     retained: float
     lost: tuple[Number, ...]
-    agreement: Number
     worth: float
     error: Number
 
