@@ -35,12 +35,13 @@ the judge's error rate. For scores at mean distances d from the truth, rho_ik = 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
+from scipy.stats import chi2
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
@@ -50,7 +51,6 @@ from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCou
 from allalike.panels.verdicts import (
     NO_LABEL,
     ClassVerdicts,
-    Codes,
     Marks,
     ScoreVerdicts,
     Statistics,
@@ -69,12 +69,9 @@ _MIN_PARTS, _MIN_JUDGES = 3, 5
 _MIN_COMMON, _MIN_TASKS = 10, 20  # tasks of two judges, and of all
 _LEAST_ERROR = 0.02  # relative to the mean of all
 _ROUNDING = 1e-9
-_STEPS, _CONVERGED = 100, 1e-14  # of Newton's method
 _PRIOR_ANSWERS = 2.0  # with the error rate of the panel, added to the answers by a judge
 _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _MIN_OFFSET_TASKS = 5
-_NAMED_CLASSES = ["judge", "other", "same_wrong", "expected", "ci_low", "ci_high", "p_value"]
-_NAMED_SCORES = ["judge", "other", "correlation", "ci_low", "ci_high", "p_value"]
 
 
 def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statistics:
@@ -90,29 +87,23 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
         table = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
         table = table.sort_values(["p_value", "correlation", "left", "right"], ascending=[True, False, True, True])
     correlated = table[table["shared_errors"]]
-    groups = connect_judges(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
+    part = number_parts(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
+    groups = [np.flatnonzero(part == each).tolist() for each in np.flatnonzero(np.bincount(part) > 1)]
+    groups = sorted(groups, key=lambda group: (-len(group), group))  # the largest first
     number = np.full(len(judges), "", object)
     for place, group in enumerate(groups, 1):
         number[group] = str(place)
     names = dict(enumerate(map(str, judges.tolist())))
     table = table.assign(left=table["left"].map(names), right=table["right"].map(names))
     table = table.rename(columns={"left": "judge", "right": "other"})
-    named = _NAMED_CLASSES if "same_wrong" in table else _NAMED_SCORES
     counts = PairCounts(
         compared=len(table),
         found=len(correlated),
         tasks=n_tasks,
-        named=tuple(table.loc[table["shared_errors"], named].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
+        named=tuple(table[table["shared_errors"]].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
         groups=tuple(tuple(judges[judge] for judge in group) for group in groups[:MAX_NAMED]),
     )
     return Statistics({"pairs": counts}, {"pairs": table}, {"shared_error_group": number})
-
-
-def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
-    """Return the connected components of the pairs, the largest first."""
-    part = number_parts(n_judges, left, right)
-    groups = [np.flatnonzero(part == number).tolist() for number in range(part.max(initial=-1) + 1)]
-    return sorted((group for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
 
 
 # Classes: shared wrong labels.
@@ -132,25 +123,20 @@ def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
         usual = same / different if same > 0 and different > 0 else _MOST_USUAL if same > 0 else 1.0
         compared.append(compare_pair(table, float(np.clip(usual, 1.0, _MOST_USUAL))))
     expected, tail = np.array(compared).reshape(-1, 2).T
-    shared = [int(table[3].sum()) for table in tables]
-    together, mean = np.array(shared, float), np.where(expected > 0, expected, np.nan)
+    shared, mean = np.array([table[3].sum() for table in tables]), np.where(expected > 0, expected, np.nan)
     p_value = np.minimum(tail * len(tables), 1.0)
-    enough = (together >= _MIN_TOGETHER) & (together >= _MIN_RATIO * expected)
-    asked, wrong = (each.astype(np.float64) for each in (some.labels != NO_LABEL, some.wrong))
+    enough = (shared >= _MIN_TOGETHER) & (shared >= _MIN_RATIO * expected)
+    asked = (some.labels != NO_LABEL).astype(np.int64)
     left, right = np.array(pairs, np.intp).reshape(-1, 2).T
-    errors = np.asarray(wrong.T @ asked, np.int64)
     columns = {
         "left": left,
         "right": right,
-        "common": np.asarray(asked.T @ asked, np.int64)[left, right],
-        "wrong": errors[left, right],
-        "other_wrong": errors[right, left],
-        "both_wrong": np.asarray(wrong.T @ wrong, np.int64)[left, right],
-        "same_wrong": np.array(shared, np.int64),
+        "common": (asked.T @ asked)[left, right],
+        "same_wrong": shared.astype(np.int64),
         "expected": expected,
-        "ratio": divide(together, expected),
-        "ci_low": np.array([find_poisson_mean(n, _LIMITS[1]) if n else 0.0 for n in shared]) / mean,
-        "ci_high": np.array([find_poisson_mean(n + 1, _LIMITS[0]) for n in shared]) / mean,
+        "ratio": shared / mean,
+        "ci_low": np.where(shared > 0, chi2.ppf(_LIMITS[0], 2 * shared) / 2, 0.0) / mean,
+        "ci_high": chi2.ppf(_LIMITS[1], 2 * shared + 2) / 2 / mean,
         "p_value": p_value,
         "shared_errors": enough & (p_value <= _SIGNIFICANT),
     }
@@ -191,23 +177,6 @@ def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
     return least + float(np.arange(len(chances)) @ chances), float(min(chances[max(beyond, 0) :].sum(), 1.0))
 
 
-def find_poisson_mean(count: int, chance: float) -> float:
-    """Return the mean of a Poisson distribution that is below ``count`` with this probability, by Newton's method.
-
-    >>> round(find_poisson_mean(1, 0.975), 4), round(find_poisson_mean(2, 0.025), 4)  # Garwood's interval for 1
-    (0.0253, 5.5716)
-    """
-    number = np.arange(count)
-    mean, log_factorial = float(count), np.cumsum(np.log(np.maximum(number, 1)))
-    for _ in range(_STEPS):
-        terms = np.exp(number * math.log(mean) - mean - log_factorial)
-        step = float((terms.sum() - chance) / terms[-1])
-        mean = max(mean + step, mean / 2)
-        if abs(step) < _CONVERGED * mean:
-            break
-    return mean
-
-
 # Scores: mean squared differences of all pairs, and offsets, with and without each part of the tasks.
 
 
@@ -226,8 +195,6 @@ def jackknife(estimate: Callable[[Marks], Floats], part: npt.NDArray[np.intp]) -
 
 def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.DataFrame:
     """Compare all pairs in an array of coordinates: task, judge, coordinate; NaN without an answer."""
-    from scipy.special import stdtr, stdtrit
-
     columns = ("left", "right", "common", "distance", "expected", "correlation", "ci_low", "ci_high", "p_value")
     parts, enough = int(part.max(initial=-1)) + 1, table is not None and table.shape[1] >= _MIN_JUDGES
     common = np.zeros((0, 0)) if table is None else _measure_squares(table)[0]
@@ -290,8 +257,6 @@ def _expect(distance: Floats, weight: Floats, design: Floats) -> tuple[Floats, F
 
 def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> pd.DataFrame:
     """Estimate, from a table with a row per task, the offset of each judge and its interval; NaN if unknown."""
-    from scipy.special import stdtrit
-
     (n, judges), parts = scores.shape, int(part.max(initial=-1)) + 1
     names = ["offset", "offset_ci_low", "offset_ci_high"]
     if n < _MIN_OFFSET_TASKS or judges < 2 or parts < 2:

@@ -27,7 +27,7 @@ from allalike.panels.correlated_errors import correlate_errors, describe_indepen
 from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
-from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
+from allalike.panels.repeats import describe_orders, describe_samples
 from allalike.panels.rows import HowAsked, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
@@ -258,7 +258,7 @@ def _judge_classes(
     if read.repeated is not None and asked.order is not None:
         parts.append(describe_orders(read.repeated, read.verdicts_name, read.first_order, run.workers))
     if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_samples(read.repeated, result, model.log_odds, retain))
+        parts.append(describe_samples(read.repeated, result, verdicts, model.log_odds, retain))
     return _Judged(result, verdicts, unaware, parts, correlate_errors(verdicts), accuracy, tie)
 
 
@@ -284,7 +284,7 @@ def _judge_scores(
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
     parts = [describe_offsets(scores, run.workers), describe_pairs(scores, 0.0, run.workers)]
     if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_score_samples(read.repeated, scores.judged(), retain))
+        parts.append(describe_samples(read.repeated, result, scores.judged(), weighing.weight, retain))
     if run.encoding.numeric:
         parts.append(_describe_correction(scores))
         parts += [] if by_truth else [describe_mean(run, unaware)]

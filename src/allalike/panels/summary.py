@@ -290,7 +290,6 @@ class SampleCounts(PanelFacts, frozen=True):
     least_steady: JudgeInterval
     enough: int
     retain: float
-    panel: dict[str, Number]
 
 
 class PanelSummary(PanelFacts, frozen=True):
