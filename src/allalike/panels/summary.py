@@ -181,8 +181,6 @@ class Rate(ConfidenceInterval, frozen=True):
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: ConfidenceInterval
-    rogan_gladen: ConfidenceInterval
     misfit: bool
     prediction_powered: ConfidenceInterval | None = None
     inferred: bool = False
@@ -195,7 +193,6 @@ class MeanScore(ConfidenceInterval, frozen=True):
 
     known: int
     apparent: float
-    power: float
     gold_only: ConfidenceInterval
 
 
