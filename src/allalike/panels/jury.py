@@ -296,7 +296,7 @@ def _describe_correction(scores: ScoreVerdicts) -> Statistics:
     """Return the RMSE of numbers before and after their correction by gold labels, on held-out gold labels."""
     block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
     gold[block.gold_task] = block.gold_label
-    estimate = scores.decide_uncorrected(range(scores.n_judges)).label
+    estimate = scores.decide_uncorrected(tuple(range(scores.n_judges))).label
     assert scores.numbers is not None
     calibrated = calibrate_scores(scores.numbers, estimate, gold)
     if calibrated is None:

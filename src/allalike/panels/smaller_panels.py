@@ -74,7 +74,7 @@ def find_sizes(verdicts: Verdicts) -> pd.DataFrame:
         [*cross_validate(verdicts, half, lambda part: search_panels(verdicts, part)[:-1])] if len(members) > 1 else []
     )
     rows = [(worth.mean(), *find_mean_limits(whole - worth)) for worth in (*held_out, whole)]
-    return pd.DataFrame(rows, columns=["worth", "lost_ci_low", "lost_ci_high"]).assign(members=members)
+    return pd.DataFrame(rows, columns=["worth", "lost_ci_low", "lost_ci_high"]).assign(members=pd.Series(members))
 
 
 def _find_smallest(worth: Floats, retain: float) -> int:
