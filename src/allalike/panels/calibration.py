@@ -26,7 +26,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 
 from allalike._core.blocks.block import (
     Array,
@@ -36,7 +35,7 @@ from allalike._core.blocks.block import (
     number_within_tasks,
     subtract_own_group,
 )
-from allalike._core.late import pd
+from allalike._core.late import pd, special
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit
@@ -262,7 +261,7 @@ def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.D
 def apply_line(confidence: Floats, line: Line) -> Floats:
     """Return calibrated probabilities."""
     shift, slope = line
-    return np.asarray(expit(shift + slope * logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))))
+    return np.asarray(special.expit(shift + slope * special.logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))))
 
 
 def fit_line(confidence: Floats, hit: Marks) -> Line:
@@ -272,9 +271,9 @@ def fit_line(confidence: Floats, hit: Marks) -> Line:
     array([0.75])
     """
     prior = line = np.array([0.0, 1.0])
-    design = np.column_stack([np.ones(len(confidence)), logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))])
+    design = np.column_stack([np.ones(len(confidence)), special.logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))])
     for _ in range(_STEPS):
-        p = expit(design @ line)
+        p = special.expit(design @ line)
         gradient = design.T @ (hit - p) - (line - prior)
         curvature = design.T @ (design * (p * (1 - p))[:, None]) + np.eye(2)
         step = np.clip(np.linalg.solve(curvature, gradient), -_MAX_STEP, _MAX_STEP)

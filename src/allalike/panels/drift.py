@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.values import text_column
-from allalike._core.late import pd
+from allalike._core.late import pd, stats
 from allalike._core.system.addresses import find_folder
 from allalike.discover import find_ties, load_run, read_whole
 from allalike.domains import Encoding
@@ -212,27 +212,23 @@ def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> lis
 
 def _test_pairs(then: Floats, now: Floats) -> tuple[Any, ...]:
     """Test for a change in one direction by the exact sign test; return columns of `find_changes`."""
-    from scipy.stats import binomtest
-
     known = ~np.isnan(then + now)
     then, now = then[known], now[known]
     change = (now - then).round(_DIGITS)
     if not len(change):
         return (math.nan,) * 4 + (0, 0, 1.0)
     up, down = int((change > 0).sum()), int((change < 0).sum())
-    p_value = binomtest(up, up + down).pvalue if up + down else 1.0
+    p_value = stats.binomtest(up, up + down).pvalue if up + down else 1.0
     return float(then.mean()), float(now.mean()), *find_mean_limits(change), len(then), len(now), float(p_value)
 
 
 def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
     """Compare the means of different tasks by Welch's test; p = 1 if there are too few, or equal values."""
-    from scipy.stats import ttest_ind
-
     then, now = then[~np.isnan(then)].round(_DIGITS), now[~np.isnan(now)].round(_DIGITS)
     means = tuple(float(each.mean()) if len(each) else math.nan for each in (then, now))
     if min(len(then), len(now)) < _MIN_TASKS or max(np.ptp(then), np.ptp(now)) == 0:
         return *means, math.nan, math.nan, len(then), len(now), 1.0
-    test = ttest_ind(now, then, equal_var=False)
+    test = stats.ttest_ind(now, then, equal_var=False)
     low, high = test.confidence_interval()
     return *means, float(low), float(high), len(then), len(now), float(test.pvalue)
 

@@ -41,12 +41,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
-from scipy.stats import chi2_contingency
 
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
-from allalike._core.late import pd
+from allalike._core.late import pd, special, stats
 from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
@@ -157,7 +155,7 @@ def estimate_mean(label: Floats, predicted: Floats, others: Floats, quantile: fl
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
-    half = float(stdtrit(n - 1, _LIMITS[1]) if quantile is None else quantile) * math.sqrt(square)
+    half = float(special.stdtrit(n - 1, _LIMITS[1]) if quantile is None else quantile) * math.sqrt(square)
     return Estimate(estimate, estimate - half, estimate + half)
 
 
@@ -221,7 +219,7 @@ def have_equal_errors(parts: Sequence[Counts]) -> bool:
     right, known = (np.array([getattr(part, name) for part in parts]) for name in ("called_right", "truly"))
     for truth in (NEGATIVE, POSITIVE):
         table = np.array([right[:, truth], (known - right)[:, truth]])[:, known[:, truth] > 0]
-        if table.sum(axis=1).all() and chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
+        if table.sum(axis=1).all() and stats.chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
             return False
     return True
 
