@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 import allalike
 from allalike.errors import DataWarning
 from allalike.methods import DTD, IPTD, OA, PTD, PTDAK
-from allalike.readers.formats.failures import guard
+from allalike.readers.formats.read_errors import guard
 from crowds.messages import Message
 from crowds.samples import crowd
 from files.tool_exports import annotation, result, write

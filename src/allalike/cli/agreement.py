@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.cli.console import WIDTH, echo, progress_and_notes, rows, shorten, spool_input, visible
 from allalike.cli.discover import choose_labels
-from allalike.cli.gates import check_alpha, leave_if
+from allalike.cli.gates import check_alpha, exit_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import command, list_notes, name_answers, name_engine, option, take
 from allalike.result.messages import format_counts
@@ -53,7 +53,7 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
         echo_json("agreement", summary)
     elif not quiet:
         echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(summary)))
-    leave_if(*check_alpha(summary, options["fail_under"]))
+    exit_if(*check_alpha(summary, options["fail_under"]))
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreements:

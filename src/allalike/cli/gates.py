@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.cli.console import echo, visible
 from allalike.errors import OptionError
 
 _FAILED = 3  # the exit code
 
 
-def leave_if(*reasons: str) -> None:
+def exit_if(*reasons: str) -> None:
     """Exit with code 3 if a gate fails, with a line on standard error for each reason that is not empty."""
     failed = [reason for reason in reasons if reason]
     for reason in failed:

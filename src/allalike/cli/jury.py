@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from allalike.cli.console import WIDTH, Line, fold, note, progress_and_notes, rows, shorten, show, spool_input, visible
 from allalike.cli.discover import choose_label
-from allalike.cli.gates import check_panel, check_panel_options, leave_if
+from allalike.cli.gates import check_panel, check_panel_options, exit_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     OFF,
     command,
-    dress,
     find_typed,
+    format_message,
     list_notes,
     name_answers,
     name_engine,
@@ -22,7 +22,7 @@ from allalike.cli.options import (
     option,
     take,
 )
-from allalike.cli.screen import draw_steps, view_report
+from allalike.cli.print_result import draw_steps, view_report
 from allalike.errors import OptionError
 from allalike.result.commands import complete_command
 from allalike.result.summary import Summary
@@ -128,7 +128,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
         show(draw_panel(panel, paths))
-    leave_if(*check_panel(panel.summary["panel"], options))
+    exit_if(*check_panel(panel.summary["panel"], options))
 
 
 next(option for option in jury.params if option.name == "missing").default = "drop"  # counted as unreadable
@@ -164,7 +164,7 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[Line]:
     >>> draw_panel(allalike.jury(rows), [])[0].text
     '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
-    lines = [line for remark in panel.messages for line in fold(dress(remark), "  ")]
+    lines = [line for remark in panel.messages for line in fold(format_message(remark), "  ")]
     lines += ["", *_draw_judges(panel), *_draw_coverage(panel)]
     return [*map(Line, lines), *draw_steps([*_propose_rate(panel), *view_report(paths)], paths)]
 

@@ -25,7 +25,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize, factorize_objects
 from allalike._core.columns.values import Values, find_places, is_string
 from allalike._core.extraction import check_extract
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Floats
-from allalike._core.late import pd, stats
+from allalike._core.lazy_imports import pd, stats
 from allalike._core.options import check_number
 from allalike.engines import Run
 from allalike.errors import OptionError, UnsupportedError

@@ -35,7 +35,7 @@ from allalike._core.blocks.block import (
     number_within_tasks,
     subtract_own_group,
 )
-from allalike._core.late import pd, special
+from allalike._core.lazy_imports import pd, special
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit

@@ -44,7 +44,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
-from allalike._core.late import pd, special
+from allalike._core.lazy_imports import pd, special
 from allalike.engines.ranges import number_parts
 from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCounts
 from allalike.panels.verdicts import (

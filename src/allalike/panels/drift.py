@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.values import text_column
-from allalike._core.late import pd, stats
+from allalike._core.lazy_imports import pd, stats
 from allalike._core.system.addresses import find_folder
 from allalike.discover import find_ties, load_run, read_whole
 from allalike.domains import Encoding

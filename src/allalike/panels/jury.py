@@ -28,7 +28,7 @@ from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples
-from allalike.panels.rows import HowAsked, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
+from allalike.panels.rows import AskDesign, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
@@ -126,7 +126,7 @@ def jury(
     ('xyxyxyxxyx', True)
     """
     listed = [each.strip() for each in verdicts.split(",")] if isinstance(verdicts, str) else verdicts or ()
-    asked = HowAsked(order, sample, verdicts_name, tie, tuple(listed))
+    asked = AskDesign(order, sample, verdicts_name, tie, tuple(listed))
     check_read_options(jury, reading)
     _check_numbers(retain=retain, min_confidence=min_confidence, quorum=quorum)
     costs = None if prices is None else read_prices(prices)
@@ -237,7 +237,7 @@ class _Judged(NamedTuple):
 
 
 def _judge_classes(
-    result: Result, read: Reading, asked: HowAsked, quorum: float | None, least: float | None, retain: float
+    result: Result, read: Reading, asked: AskDesign, quorum: float | None, least: float | None, retain: float
 ) -> _Judged:
     """Evaluate verdicts that are classes."""
     run = result.run
@@ -263,7 +263,7 @@ def _judge_classes(
 
 
 def _judge_scores(
-    result: Result, read: Reading, asked: HowAsked, quorum: float | None, retain: float, *, by_truth: bool
+    result: Result, read: Reading, asked: AskDesign, quorum: float | None, retain: float, *, by_truth: bool
 ) -> _Judged:
     """Evaluate verdicts that are scores."""
     run, weighing = result.run, result.weighing

@@ -16,15 +16,15 @@ import pandas as pd
 from allalike._core.blocks.block import Array
 from allalike._core.columns.factors import order_of
 from allalike._core.columns.values import Values, text_column
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.engines import Run
 from allalike.errors import UnsupportedError
-from allalike.frames import Frame, Framed
+from allalike.frames import Frame, FrameMixin
 from allalike.panels.messages import TITLES, describe_panel
 from allalike.panels.summary import PanelSummary, make_summary, to_json
 from allalike.panels.verdicts import Statistics
-from allalike.report.material import Material
-from allalike.result.messages import Remark
+from allalike.report.report_data import Material
+from allalike.result.messages import Message
 from allalike.result.result import Result
 from allalike.result.saving import REPORT, SavedAs, save_result, write_page
 from allalike.result.summary import Summary, name_schema
@@ -58,7 +58,7 @@ def _table(name: str, content: str, option: str = "") -> Any:
 
 
 @dataclass(frozen=True, repr=False)
-class Panel(Framed[Frame]):
+class Panel(FrameMixin[Frame]):
     """The verdicts of a panel of judges, and statistics of the judges.
 
     Agreement has limitations. Errors that all judges share look like the truth, and judges from one model family agree
@@ -74,8 +74,8 @@ class Panel(Framed[Frame]):
         Tasks on which every judge contradicts itself, and tasks without a readable verdict.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyzxyzyx", "bob": "xxyyzxyyyx", "eve": "xyyyzxxzyx", "kim": "yzxxzyyxyy"}
-    >>> rows = [(judge, task, label) for judge, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyzxyzyx", "bob": "xxyyzxyyyx", "eve": "xyyyzxxzyx", "kim": "yzxxzyyxyy"}
+    >>> rows = [(judge, task, label) for judge, labels in answers.items() for task, label in enumerate(labels)]
     >>> panel = allalike.jury(rows, prices={"ada": 0.02, "bob": 0.01, "eve": 0.01, "kim": 0.001})
     >>> "".join(panel.truth["label"]), panel.smallest
     ('xxyyzxyzyx', ['ada'])
@@ -160,7 +160,7 @@ class Panel(Framed[Frame]):
         return {**self.result.summary, "panel": to_json(self.panel_summary)}
 
     @property
-    def messages(self) -> list[Remark]:
+    def messages(self) -> list[Message]:
         """All messages about the panel, in reading order."""
         return list(describe_panel(self.panel_summary, Summary.from_dict(self.result.summary)))
 

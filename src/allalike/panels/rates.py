@@ -44,7 +44,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
-from allalike._core.late import pd, special, stats
+from allalike._core.lazy_imports import pd, special, stats
 from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable

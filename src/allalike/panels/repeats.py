@@ -25,7 +25,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values, find_places
-from allalike._core.late import pd, stats
+from allalike._core.lazy_imports import pd, stats
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.summary import MAX_NAMED, JudgeInterval, OrderCounts, SampleCounts

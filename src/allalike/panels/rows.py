@@ -23,11 +23,11 @@ import numpy.typing as npt
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import only_used
 from allalike._core.columns.values import Values
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.options import check_choice
 from allalike._core.registry import find_close
 from allalike._core.system.memory import free_memory
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains import Categorical, Domain, Encoding
@@ -57,7 +57,7 @@ _MAX_LISTED = 10  # labels in a message
 
 
 @dataclass(frozen=True)
-class HowAsked:
+class AskDesign:
     """The design of the panel: orders, samples and verdicts."""
 
     order: str | None = None
@@ -273,7 +273,7 @@ class Reading:
 
 
 def read_verdicts(
-    answers: Any, asked: HowAsked, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
+    answers: Any, asked: AskDesign, how: ReadOptions, *, domain: str | Domain | None, gold: dict[str, Any]
 ) -> Reading:
     """Read answers, and reconcile rows into one verdict per judge and task if necessary."""
     needs_rows = bool(asked.names or asked.verdicts)
@@ -304,7 +304,7 @@ def read_verdicts(
     return replace(reading, answers=one, gold={"gold": known}, reconciled=found, inputs=inputs_of(gold["gold"]))
 
 
-def read_rows(source: Scan, asked: HowAsked) -> Reading:
+def read_rows(source: Scan, asked: AskDesign) -> Reading:
     """Read verdicts in all orders and samples, with labels that name the same answer in both orders."""
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
@@ -345,7 +345,7 @@ def read_rows(source: Scan, asked: HowAsked) -> Reading:
     return replace(reading, repeated=repeated, verdicts_name=verdicts_name, first_order=first_order)
 
 
-def _load_columns(table: Source, picked: Mapping[str, str], asked: HowAsked) -> dict[str, Column]:
+def _load_columns(table: Source, picked: Mapping[str, str], asked: AskDesign) -> dict[str, Column]:
     for option, name in asked.names.items():
         if name not in table.names:
             right = Proposal({option: find_close(name, table.names)})
@@ -398,7 +398,7 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
     return (1 - code, names[1]) if names[0].casefold().startswith(_SWAPPED) else (code, names[0])
 
 
-def ask_about_repeats(source: Scan, asked: HowAsked) -> None:
+def ask_about_repeats(source: Scan, asked: AskDesign) -> None:
     """Raise an error if a column with a typical name distinguishes repeated verdicts."""
     if source.wide is not None or source.duplicates is not None:
         return

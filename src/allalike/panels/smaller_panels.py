@@ -25,7 +25,7 @@ import numpy as np
 from allalike._core.blocks.block import TOLERANCE, Floats
 from allalike._core.columns.hashes import mix
 from allalike._core.columns.values import Values
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.engines import Run
 from allalike.panels.summary import Costs, PanelOption, Recommendation, SmallestPanel
 from allalike.panels.verdicts import Marks, Members, ScoreVerdicts, Statistics, Verdicts, divide, find_mean_limits

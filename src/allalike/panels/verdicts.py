@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, find_answer_weights, number_within_tasks
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.domains import Encoding
 from allalike.engines import Run
 from allalike.engines.sample import join_blocks, pick_tasks, sample_tasks

@@ -28,7 +28,7 @@ from allalike.readers.column_names import COLUMN, is_gold, is_path_into, list_na
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
 from allalike.readers.formats.files import NA, Files, ReadOptions, check_read_options, list_labels, list_words
-from allalike.readers.formats.places import name_place
+from allalike.readers.formats.remote_files import name_place
 from allalike.readers.formats.source import Source, cells
 from allalike.readers.gold import read_label_map
 from allalike.readers.inference.columns import find_roles
