@@ -28,7 +28,14 @@ from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
 from allalike.panels.repeats import describe_orders, describe_samples
-from allalike.panels.rows import AskDesign, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
+from allalike.panels.rows import (
+    AskDesign,
+    Reading,
+    describe_unreadable,
+    find_tie,
+    read_groups,
+    read_verdicts,
+)
 from allalike.panels.smaller_panels import describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
@@ -50,6 +57,7 @@ from allalike.result.result import Result
 from allalike.result.summaries import describe_confidence as summarise_confidence
 from allalike.result.summaries import find_truths
 from allalike.result.tables import worker_columns
+from allalike.sources import inputs_of
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # answers that are compared judge by judge
@@ -147,7 +155,7 @@ def jury(
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
     if read.repeated is not None:
-        result = replace(result, inputs=(*result.inputs, *read.inputs))
+        result = replace(result, inputs=(*result.inputs, *inputs_of(gold)))
     if run.encoding.nominal:
         judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
     else:
@@ -256,7 +264,7 @@ def _judge_classes(
     accuracy = 1 - _find_gold_distance(run)
     parts = [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
     if read.repeated is not None and asked.order is not None:
-        parts.append(describe_orders(read.repeated, read.verdicts_name, read.first_order, run.workers))
+        parts.append(describe_orders(read.repeated, run.workers))
     if read.repeated is not None and asked.sample is not None:
         parts.append(describe_samples(read.repeated, result, verdicts, model.log_odds, retain))
     return _Judged(result, verdicts, unaware, parts, correlate_errors(verdicts), accuracy, tie)

@@ -86,15 +86,15 @@ def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
     return np.column_stack([divide(total, n), np.where(n[:, None] > 0, limits, np.nan)])
 
 
-def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order: str, judges: Values) -> Statistics:
+def describe_orders(verdicts: RepeatedVerdicts, judges: Values) -> Statistics:
     """Compare orders per judge, and list the judges with a position bias, the strongest first."""
     orders = compare_orders(verdicts)
     orders.insert(0, "judge", verdicts.judges.tolist())
     biased = orders[orders["p_value"] < _SIGNIFICANT].rename(columns={"position_bias": "bias"})
     biased = biased.sort_values("bias", key=abs, ascending=False, kind="stable").head(MAX_NAMED)
     facts = OrderCounts(
-        verdicts_name=verdicts_name,
-        first_order=first_order,
+        verdicts_name=verdicts.verdicts_name,
+        first_order=verdicts.first_order,
         pairs=int(orders["pairs"].sum()),
         same=int((orders["pairs"] * orders["same"].fillna(0.0)).round().sum()),
         one_order=int(orders["one_order"].sum()),
