@@ -25,7 +25,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values, find_places
-from allalike._core.lazy_imports import pd, stats
+from allalike._core.lazy_imports import pd, special
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.summary import MAX_NAMED, JudgeInterval, OrderCounts, SampleCounts
@@ -56,7 +56,7 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     first, second = (((label[0] == a) & (label[1] == b) & both).sum(axis=0) for a, b in (sides, sides[::-1]))
     pairs, equal = both.sum(axis=0), (both & (label[0] == label[1])).sum(axis=0)
     bias = np.full((len(pairs), 3), np.nan) if NO_LABEL in sides else _find_bias(verdicts, sides)
-    tail = stats.binom.cdf(np.minimum(first, second), first + second, 0.5)
+    tail = special.bdtr(np.minimum(first, second), first + second, 0.5)
     columns = {
         "pairs": pairs,
         "one_order": there.any(axis=0).sum(axis=0) - pairs,
@@ -119,7 +119,7 @@ def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     by_judge = same.groupby(["task", "judge"]).mean().groupby("judge")  # mean over the orders of a task
     sums = pd.DataFrame({"n": by_judge.size(), "mean": by_judge.mean(), "spread": by_judge.var(ddof=0)})
     n, mean, spread = sums.reindex(range(len(verdicts.judges))).fillna({"n": 0}).to_numpy(np.float64).T
-    fewer = np.square(NORMAL / stats.t.ppf(0.975, np.maximum(n - 1, 1)))  # because the variance is estimated
+    fewer = np.square(NORMAL / special.stdtrit(np.maximum(n - 1, 1), 0.975))  # because the variance is estimated
     worth = np.where(spread > _EQUAL**2, divide((n - 1) * mean * (1 - mean), spread), n) * fewer
     low, high = find_wilson_limits(np.nan_to_num(mean), np.maximum(np.nan_to_num(worth), _EQUAL))
     known = np.where(n > 0, 0.0, np.nan)
@@ -141,7 +141,7 @@ def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = between / within
         degrees = tasks - 1, total - tasks
-        limits = odds / stats.f.ppf(0.975, *degrees), odds * stats.f.ppf(0.975, *degrees[::-1])
+        limits = odds / special.fdtri(*degrees, 0.975), odds * special.fdtri(*degrees[::-1], 0.975)
         value, low, high = (np.where(np.isinf(each), 1.0, (each - 1) / (each + size - 1)) for each in (odds, *limits))
     columns = {"steadiness": value, "steadiness_ci_low": low, "steadiness_ci_high": high}
     return pd.DataFrame({"tasks": tasks, **columns, "within": within, "samples": divide(total, tasks)})
@@ -207,9 +207,12 @@ def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
 
 def _measure_panel(verdicts: RepeatedVerdicts, truth: Codes, odds: Floats) -> float:
     """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share the task."""
-    one = verdicts.reconcile()
-    one = one[one["label"] != NO_LABEL]
-    votes = one.assign(votes=odds[one["judge"]]).groupby(["task", "label"])["votes"].sum().reset_index()
-    leading = votes[votes["votes"] > votes.groupby("task")["votes"].transform("max") - _EQUAL]
-    right = (leading["label"] == truth[leading["task"]]).groupby(leading["task"]).mean()
-    return float(right.sum() / max((truth != NO_LABEL).sum(), 1))
+    one, n_labels = verdicts.reconcile(), verdicts.encoding.n_labels
+    task, judge, label = one[one["label"] != NO_LABEL].to_numpy(np.intp).T
+    given, place = np.unique(task * n_labels + label, return_inverse=True)
+    votes, task = np.bincount(place, odds[judge]), given // n_labels
+    most = np.zeros(len(truth))
+    np.maximum.at(most, task, votes)
+    leading = votes > most[task] - _EQUAL
+    right = np.bincount(task, leading & (given % n_labels == truth[task]))
+    return float((right / np.maximum(np.bincount(task, leading), 1)).sum() / max((truth != NO_LABEL).sum(), 1))

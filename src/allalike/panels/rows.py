@@ -157,23 +157,34 @@ class RepeatedVerdicts:
         sides = [code for code in np.unique(self.rows["label"]).tolist() if code != self.tie]
         return (sides[0], sides[1]) if len(sides) == 2 else None
 
+    @property
+    def cell(self) -> Codes:
+        """Number of the task, judge and order of each verdict."""
+        rows = self.rows
+        return np.asarray((rows["task"] * len(self.judges) + rows["judge"]) * 2 + rows["order"], np.intp)
+
     def draw(self, k: int, rng: np.random.Generator) -> RepeatedVerdicts:
         """Draw k samples per judge, task and order."""
-        cell = self.rows.groupby(["task", "judge", "order"]).ngroup().to_numpy()
-        order = np.lexsort((rng.random(len(cell)), cell))
-        rank = pd.Series(order).groupby(cell[order]).cumcount().to_numpy()
+        cell = self.cell
+        order, size = np.argsort(cell + rng.random(len(cell))), np.bincount(cell)
+        rank = np.arange(len(cell)) - (np.cumsum(size) - size)[cell[order]]
         return self.only(np.sort(order[rank < k]))
 
     def reconcile(self) -> pd.DataFrame:
         """Return one verdict per judge and task; its label is -1 if the judge is undecided."""
-        rows, who = self.rows, ["task", "judge"]
         if self.encoding.numeric:
-            return rows.groupby(who)["label"].mean().reset_index()
-        share = 1 / rows.groupby([*who, "order"])["label"].transform("size")
-        score = share.groupby([rows[name] for name in (*who, "label")]).sum().rename("score").reset_index()
-        best = score[score["score"] > score.groupby(who)["score"].transform("max") - _EQUAL]
-        found = best.groupby(who)["label"].agg(["max", "size"]).reset_index()
-        return found[who].assign(label=np.where(found["size"] > 1, self.tie, found["max"]))
+            return self.rows.groupby(["task", "judge"])["label"].mean().reset_index()
+        n_labels, label, cell = self.encoding.n_labels, self.rows["label"].to_numpy(), self.cell
+        pair, share = cell // 2, 1 / np.bincount(cell)[cell]  # a pair is a task and a judge
+        given, place = np.unique(pair * n_labels + label, return_inverse=True)
+        score, (pair, label) = np.bincount(place, share), np.divmod(given, n_labels)
+        first = np.flatnonzero(np.diff(pair, prepend=-1))
+        best = score >= np.repeat(np.maximum.reduceat(score, first), np.diff(first, append=len(pair))) - _EQUAL
+        chosen = np.maximum.reduceat(np.where(best, label, NO_LABEL), first)
+        one = np.where(np.add.reduceat(best.astype(np.intp), first) > 1, self.tie, chosen)
+        return pd.DataFrame(
+            {"task": pair[first] // len(self.judges), "judge": pair[first] % len(self.judges), "label": one}
+        )
 
     def name_answers(self, verdicts_name: str | None) -> RepeatedVerdicts:
         """Return verdicts whose labels name the same answer in both orders."""
