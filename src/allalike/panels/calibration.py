@@ -41,6 +41,7 @@ from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit
 from allalike.methods.auto.copy_groups import count_effective_voices, find_error_correlation, with_voices
 from allalike.methods.fit import CopyGroups, Decide
+from allalike.methods.steps.odds import descend
 from allalike.panels.summary import CalibrationError
 from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_block
 from allalike.result.summaries import find_truths
@@ -49,7 +50,6 @@ LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 BINS = 10  # confidence bins
 Line = tuple[float, float]  # shift and slope of log odds
 _FOLDS = np.uint64(5)
-_STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
 _OPEN_ANSWERS = 50_000  # sample size for open labels
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer by the worst judge is better than none
 _ROUNDS, _FIRST_WRONG_LABELS = 3, 10.0
@@ -211,21 +211,21 @@ class ConfidenceModel:
     def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
         """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold.
 
-        The table has a row per task, indexed by the hash of its id: label, ``confidence``, the confidence before
-        calibration by gold labels (``own``), and whether the label is ``wrong`` (1, 0, or NaN without gold).
+        The table has a row per task, indexed by the hash of its id: label, ``confidence``, and whether the label is
+        ``wrong`` (1, 0, or NaN without gold); also ``own`` and ``own_wrong``, before calibration by gold labels.
         """
         unaware = find_truths(self.run, self.with_confidence(self.blind), unweighted=True)
         piece = unaware.joined()
         wrong = piece.found.get("gold", np.full(len(piece.answers), np.nan))
         columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "wrong": wrong}
-        tasks = pd.DataFrame({**columns, "own": columns["confidence"]}, index=piece.tasks.hashes())
+        own = {"own": columns["confidence"], "own_wrong": wrong}
+        tasks = pd.DataFrame({**columns, **own}, index=piece.tasks.hashes())
         if self.run.n_gold < MIN_GOLD:
             return unaware, tasks
         held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
         tasks.loc[held_out.index, list(held_out)] = held_out
         if self.open_labels is not None:
-            tasks["own"] = tasks["confidence"]
-            tasks = calibrate(tasks)
+            tasks = calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
         return unaware, tasks
 
     def find_probability(self, block: Block) -> Floats:
@@ -270,17 +270,17 @@ def fit_line(confidence: Floats, hit: Marks) -> Line:
     >>> apply_line(np.array([0.9]), fit_line(np.full(1000, 0.9), np.arange(1000) < 750)).round(3)
     array([0.75])
     """
-    prior = line = np.array([0.0, 1.0])
     design = np.column_stack([np.ones(len(confidence)), special.logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))])
-    for _ in range(_STEPS):
-        p = special.expit(design @ line)
-        gradient = design.T @ (hit - p) - (line - prior)
-        curvature = design.T @ (design * (p * (1 - p))[:, None]) + np.eye(2)
-        step = np.clip(np.linalg.solve(curvature, gradient), -_MAX_STEP, _MAX_STEP)
-        line = line + step
-        if np.abs(step).max() < _CONVERGED:
-            break
-    return float(line[0]), max(float(line[1]), 0.0)
+    prior = np.array([0.0, 1.0])
+
+    def lose(line: Floats) -> tuple[float, Floats]:
+        """Return the negative logarithm of the posterior, and its gradient."""
+        odds = design @ line
+        loss = (np.logaddexp(0.0, odds) - hit * odds).sum() + np.square(line - prior).sum() / 2
+        return float(loss), design.T @ (special.expit(odds) - hit) + line - prior
+
+    shift, slope = descend(lose, prior, np.array([-np.inf, 0.0])).tolist()
+    return shift, slope
 
 
 def fit_gold(tasks: pd.DataFrame) -> Line | None:
@@ -320,7 +320,8 @@ def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
         rows.append((level, len(kept) / len(measured), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
     own, calibrated = (
-        find_calibration_error(known[name].to_numpy(), 1 - known["wrong"].to_numpy()) for name in ("own", "confidence")
+        find_calibration_error(known[name].to_numpy(), 1 - known[wrong].to_numpy())
+        for name, wrong in (("own", "own_wrong"), ("confidence", "wrong"))
     )
     error = CalibrationError(own=own, calibrated=calibrated)
     facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
