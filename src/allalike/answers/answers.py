@@ -126,7 +126,7 @@ class Answers:
         if guessed:
             lines.append(f"Detected: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
         lines += [format_excluded(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
-        return "\n".join([*lines, *self.notes.get("remarks", ())])
+        return "\n".join([*lines, *self.notes.get("messages", ())])
 
     @classmethod
     def of_columns(
