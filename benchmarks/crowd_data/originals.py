@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike.errors import AllalikeError, ColumnError, InputError
 from allalike.readers.sources import open_table
 
@@ -65,7 +65,7 @@ def load_json(path: Path) -> Any:
 
 def count_repeats(answers: Answers, kept: str = "first") -> str:
     """Return a note on the number of repeated answers, of which the first counts."""
-    repeats = answers.notes.get("repeats_set_aside", 0)
+    repeats = answers.notes.get("duplicates_removed", 0)
     return f"{repeats:,} rows repeat an answer of the same worker to the same task; the {kept} one counts."
 
 

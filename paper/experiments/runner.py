@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.options import check_number
 from allalike._core.system.files import Output
 from allalike._core.system.processes import Processes

@@ -3,7 +3,7 @@
 import sys
 from types import ModuleType
 
-from allalike._core.late import lend
+from allalike._core.lazy_imports import lend
 
 __version__ = "0.2.0"
 

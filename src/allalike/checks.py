@@ -11,7 +11,7 @@ import numpy as np
 
 from allalike._core.blocks.block import find_order
 from allalike._core.columns.values import Values, find_places, shorten
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers import Answers
 from allalike.answers.cleaning import find_misreadings
 from allalike.engines.ranges import number_parts
@@ -49,7 +49,7 @@ class Issue:
     severe: bool = False
 
 
-def warn_of(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> None:
+def emit_warnings(issues: Iterable[Issue], *, stacklevel: int, source: Any = None) -> None:
     """Issue a `DataWarning` for each severe issue; the first warning proposes other ways to read ``source``."""
     for place, issue in enumerate(issue for issue in issues if issue.severe):
         others = find_other_readings(source) if place == 0 else ()
@@ -122,7 +122,7 @@ def _explain_misreadings(run: Run | Answers, odd: set[str], *, again: bool) -> I
     n_answers = int(run.answer_counts.sum())
     every = "The only answer is" if n_answers == 1 else f"All {n_answers:,} answers are"
     if "repeats" in odd:
-        share = _share(run.notes["repeats_set_aside"], n_answers + run.notes["repeats_set_aside"])
+        share = _share(run.notes["duplicates_removed"], n_answers + run.notes["duplicates_removed"])
         remedy = _explain_repeats(run, again=again)
         yield f"{share} rows repeat the worker and task of an earlier row, and were removed. {remedy}"
     if "worker" in odd:
@@ -263,7 +263,7 @@ def _check_header(run: Run) -> Iterator[Issue]:
 
 def _check_abstentions(run: Run) -> Iterator[Issue]:
     labels = find_abstentions(list_labels(run)) if run.encoding.nominal else []
-    known = any("abstain_label" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
+    known = any("abstain_label" in remark for remark in run.notes.get("messages", ()))  # from the reader of a tool
     if labels and run.encoding.n_labels > 2 and not known:
         listed = " and ".join(map(repr, labels[:_SHOWN]))
         yield Issue(f"The label {listed} may mean 'no answer'. Exclude it with abstain_label.")

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.registry import choose
 from allalike._core.system.progress import progress_callback, report
 from allalike.answers import Answers
-from allalike.checks import check_answers, check_read_answers, warn_of
+from allalike.checks import check_answers, check_read_answers, emit_warnings
 from allalike.discover import check_served, find_ties, load_run, note_aliases, read_whole
 from allalike.engines import Engine, Run, make_ready
 from allalike.errors import AllalikeError, GoldError, OptionError
-from allalike.frames import Frame, Framed
+from allalike.frames import Frame, FrameMixin
 from allalike.gold import find_misfit
 from allalike.methods import METHODS, OA, UA, Fit, Method
 from allalike.methods.base import without_gold
@@ -92,14 +92,14 @@ def compare(
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
     first = check_read_answers(held)
-    warn_of(first, stacklevel=2, source=source)
+    emit_warnings(first, stacklevel=2, source=source)
     run = load_run(where, held, known, draws, guessed=engine is None)
     run = make_ready(note_aliases(run, listed or ()))
     chosen = _name_methods(named, run)
     truths = known or (source.gold if isinstance(source, Answers) else None)
     misfit = find_misfit(run, truths) if truths is not None and run.n_gold else None
     issues = [*check_answers(run, truths), *([misfit.describe()] if misfit else [])]
-    warn_of((issue for issue in issues if issue not in first), stacklevel=2, source=source)
+    emit_warnings((issue for issue in issues if issue not in first), stacklevel=2, source=source)
     outcomes = _solve(chosen, run)
     summary = _describe_run(run, where, seed=seed, ties=ties, complete=named is None)
     found = Comparison(run, outcomes, summary, inputs_of(answers, gold))
@@ -198,7 +198,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Comparison(Framed[Frame]):
+class Comparison(FrameMixin[Frame]):
     """Labels that several methods estimate from the same answers, by name with options.
 
     >>> from allalike.compare import compare

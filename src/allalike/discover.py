@@ -13,7 +13,7 @@ from allalike._core.options import check_choice, check_number
 from allalike._core.registry import choose, explain_name
 from allalike._core.system.memory import free_memory
 from allalike._core.system.progress import report
-from allalike.checks import check_answers, check_read_answers, check_ties, list_skipped, warn_of
+from allalike.checks import check_answers, check_read_answers, check_ties, emit_warnings, list_skipped
 from allalike.engines import ENGINES, Engine, Memory, make_ready
 from allalike.errors import GoldError, OptionError, UnsupportedError
 from allalike.gold import find_misfit
@@ -21,7 +21,7 @@ from allalike.methods import METHODS, Method
 from allalike.methods.base import ScreeningMethod, limit_reached, without_gold
 from allalike.methods.composed import fit_without_gold, serves, weigh
 from allalike.readers import ReadOptions, Scan, check_read_options
-from allalike.readers.formats.places import fetch_places
+from allalike.readers.formats.remote_files import fetch_places
 from allalike.readers.proposals import asking
 from allalike.result.messages import note
 from allalike.result.result import Result
@@ -119,7 +119,7 @@ def discover(
     source, known = open_source(answers, gold, gold_columns, gold_map, domain=domain, **how)
     where, held = read_whole(source, engine)
     early = check_read_answers(held)
-    warn_of(early, stacklevel=2, source=source)
+    emit_warnings(early, stacklevel=2, source=source)
     try:
         run = load_run(where, held, known, draws, guessed=engine is None)
     except GoldError as error:
@@ -131,7 +131,7 @@ def discover(
     else:
         read, known = Scan(source=None, **source.read_options), known or source.gold
     issues = [*check_answers(run, known), *check_gold(run, known, chosen)]
-    warn_of((issue for issue in issues if issue not in early), stacklevel=2, source=source)
+    emit_warnings((issue for issue in issues if issue not in early), stacklevel=2, source=source)
     call = Call(run, where, chosen, {"engine": where.name, **settings}, read, known, gold_map, past)
     result = fit(call, issues, stacklevel=3)
     return replace(result, inputs=inputs_of(source, gold, history), sources=name_inputs(source, gold, history))
@@ -248,7 +248,7 @@ def check_gold(run: Run, gold: Gold | None, method: Method) -> list[Issue]:
 def note_aliases(run: Run, methods: Iterable[Any]) -> Run:
     """Add a remark to the notes of a run for each method name from another library."""
     remarks = [alias for method in methods if (alias := explain_name(method, METHODS))]
-    return replace(run, notes={**run.notes, "remarks": [*run.notes.get("remarks", ()), *remarks]}) if remarks else run
+    return replace(run, notes={**run.notes, "messages": [*run.notes.get("messages", ()), *remarks]}) if remarks else run
 
 
 def check_served(method: Method, labels: Encoding) -> None:

@@ -1,8 +1,8 @@
 """Result tables, in the same type of data frame as the answers.
 
 Tables are polars frames for polars frames, Arrow tables for Arrow, DuckDB and other Arrow streams, Hugging Face data
-sets for Hugging Face data sets, and pandas frames for files, rows and pandas frames. `Framed.tables_as` selects another
-type. Only pandas frames have an index; in the others, it becomes the first column.
+sets for Hugging Face data sets, and pandas frames for files, rows and pandas frames. `FrameMixin.tables_as` selects
+another type. Only pandas frames have an index; in the others, it becomes the first column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic
 
 from allalike._core.columns.values import Values, frame_of, table_of
-from allalike._core.late import pa, pd
+from allalike._core.lazy_imports import pa, pd
 from allalike._core.options import check_choice
 from allalike.errors import UnsupportedError
 
@@ -34,7 +34,7 @@ else:
 _EXTRAS = {"polars": "polars", "datasets": "huggingface"}
 
 
-class Framed(Generic[Frame]):
+class FrameMixin(Generic[Frame]):
     """Base class of results with tables; its type parameter is the type of the frames (default: pandas).
 
     >>> import allalike, polars

@@ -20,7 +20,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, find_places, shorten
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.checks import Issue
 from allalike.errors import GoldError, Proposal
 from allalike.readers.gold import SAME, write_gold_map

@@ -13,7 +13,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import find_places
 from allalike._core.system.addresses import hide_in_word
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers import Answers
 from allalike.domains.contract import field_names
 from allalike.errors import AllalikeError, GoldError, OptionError

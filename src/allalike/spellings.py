@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 from allalike.domains.spelling import match_key
 
 _MAX_LABELS = 5000  # that are compared

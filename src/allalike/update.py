@@ -16,7 +16,7 @@ from allalike._core.system.addresses import find_folder
 from allalike._core.system.progress import report
 from allalike.answers import Answers
 from allalike.answers.storage import label_values
-from allalike.checks import check_answers, warn_of
+from allalike.checks import check_answers, emit_warnings
 from allalike.discover import check_gold, check_served, find_ties, fit, load_run, read_whole
 from allalike.engines.adding import add_answers, fit_answers
 from allalike.engines.sample import pick_tasks
@@ -96,7 +96,7 @@ def _refit(call: Call, gold: Any, stacklevel: int) -> Result:
     check_served(call.method, call.run.encoding)
     issues = check_answers(call.run, call.gold, again=True)
     issues += check_gold(call.run, call.gold, call.method) if gold is not None else []
-    warn_of(issues, stacklevel=stacklevel)
+    emit_warnings(issues, stacklevel=stacklevel)
     return fit(call, issues, stacklevel=stacklevel + 1)
 
 
@@ -157,7 +157,7 @@ def update(
     ...     result = update(folder, [("eve", 1, "y"), ("kim", 1, "y"), ("lea", 1, "y"), ("eve", 3, "x")])
     ...     allalike.load(folder).summary == result.summary
     True
-    >>> result.truth["label"].tolist(), result.summary["changes"]["turned"]
+    >>> result.truth["label"].tolist(), result.summary["changes"]["n_changed"]
     (['y', 'y', 'x'], 1)
     """
     place = find_folder(folder)
@@ -200,7 +200,7 @@ def update(
 # **Copies** are new if two members of a group were not in the same group before.
 
 
-_MIN_VOICES = 3  # answers per task, for a label independent enough of the worker
+_MIN_ANSWERS_PER_TASK = 3  # answers per task, for a label independent enough of the worker
 _SIGNIFICANT = 0.01
 _MIN_ANSWERS = 10  # of a worker, old and new
 _PRIOR_ANSWERS = 2  # of the crowd, which shrink the variance of a worker
@@ -214,11 +214,11 @@ _COLUMNS: Change = {
 
 def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[str, Any], dict[str, Values | Array]]:
     """Return the changes after answers were added to the tasks with these hashes, for the summary and as a table."""
-    turned, n_known = _compare_labels(before, result)
+    changed, n_known = _compare_labels(before, result)
     workers, n_tested = _compare_workers(result, before.run, added)
     known = [set(map(str, group)) for group in _list_copies(before)]
     copies = [names for names in _list_copies(result) if not any(set(map(str, names)) <= each for each in known)]
-    counts = [each.summary.get("repeats_set_aside", 0) for each in (before, result)]
+    counts = [each.summary.get("duplicates_removed", 0) for each in (before, result)]
     labels = [
         set(map(str, each.run.encoding.decode(np.arange(each.run.encoding.n_labels)).tolist()))
         if each.run.encoding.n_labels
@@ -227,16 +227,16 @@ def find_changes(before: Result, result: Result, added: Hashes) -> tuple[dict[st
     ]
     facts = {
         "answers": int(result.run.answer_counts.sum()) - int(before.run.answer_counts.sum()),
-        "set_aside": counts[1] - counts[0],
+        "duplicates_removed": counts[1] - counts[0],
         "labels": sorted(labels[1] - labels[0])[:_MAX_NAMED],
-        "turned": None if turned is None else len(turned),
+        "n_changed": None if changed is None else len(changed),
         "of": n_known,
-        "truths": (turned or [])[:_MAX_NAMED],
+        "changed": (changed or [])[:_MAX_NAMED],
         "tested": n_tested,
         "workers": workers[:_MAX_NAMED],
         "copies": copies[:_MAX_NAMED],
     }
-    rows = [{"what": "truth", **each} for each in turned or []] + workers
+    rows = [{"what": "label", **each} for each in changed or []] + workers
     rows += [{"what": "copies", "worker": "; ".join(map(str, group))} for group in copies]
     columns = {name: [row.get(name, empty) for row in rows] for name, empty in _COLUMNS.items()}
     return facts, {
@@ -288,7 +288,7 @@ def _compare_workers(result: Result, before: Run, added: Hashes) -> tuple[list[C
     prepared = run.encoding.prepare(block)
     label = result.weighing.decide_on(run)(prepared, *select_workers(prepared, arguments))["label"]
     distance = run.kernels.distance_between(block.label, block.to_answers(label))
-    known = ~np.isnan(distance) & (block.to_answers(block.sizes) >= _MIN_VOICES)
+    known = ~np.isnan(distance) & (block.to_answers(block.sizes) >= _MIN_ANSWERS_PER_TASK)
     place, _ = unite([before.workers, run.workers])
     tasks = np.sort(added)
     pairs = np.searchsorted(tasks, earlier.task_hash[earlier.task]) * block.n_workers + place[earlier.worker]

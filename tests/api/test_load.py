@@ -155,7 +155,7 @@ def test_what_changed_is_told(tmp_path: Path) -> None:
     assert [(each["worker"], each["what"]) for each in told["workers"]] == [("ada", "worse")]
     assert told["workers"][0]["ci_low"] > 0.2
     assert told["copies"] == [["cyd", "dan"]]
-    assert {"task": "t000", "before": "xyz"[truth[0]], "now": "xyz"[(truth[0] + 2) % 3]} in told["truths"]
+    assert {"task": "t000", "before": "xyz"[truth[0]], "now": "xyz"[(truth[0] + 2) % 3]} in told["changed"]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
     assert summary["changes"] == told
     table = (tmp_path / "out" / "details" / "changes.csv").read_text(encoding="utf-8")
@@ -220,7 +220,7 @@ def test_an_update_of_what_was_replaced_meanwhile_is_refused(tmp_path: Path, mon
 
     def find(*_: Any) -> Any:
         allalike.discover(rows[:20], domain="categorical").save(tmp_path / "out")
-        return {"answers": 1, "turned": 0, "of": 9, "tested": 0}, {"what": np.zeros(0)}
+        return {"answers": 1, "n_changed": 0, "of": 9, "tested": 0}, {"what": np.zeros(0)}
 
     monkeypatch.setattr(import_module("allalike.update"), "find_changes", find)
     with pytest.raises(OutputError, match="Another process replaced"):

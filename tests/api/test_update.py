@@ -105,7 +105,7 @@ def test_repeats_are_settled_as_if_they_had_come_at_once(domain: str, repeats: s
     result = result.update(parts[1]).update(parts[2])
     together = allalike.read([row for part in parts for row in part], duplicates=repeats, domain=kind(domain))
     expected = allalike.discover(together, engine=engine)
-    assert expected.summary["repeats_set_aside"] == 60
+    assert expected.summary["duplicates_removed"] == 60
     assert_same(result, expected)
 
 
@@ -214,7 +214,7 @@ def test_new_items_and_longer_rankings_find_their_place(rule: str, engine: Engin
         check([first, second, third], gold=gold, domain=Ranking(rule=rule), ties=ties, engine=engine)
 
 
-def known_truths(block: Block) -> dict[str, Any]:
+def gold_calibration(block: Block) -> dict[str, Any]:
     truth = np.full(block.n_tasks, -1)
     truth[block.gold_task] = block.gold_label
     return {"truth": truth}
@@ -228,7 +228,7 @@ def test_a_truth_that_nobody_had_answered_becomes_a_class(engine: Engine) -> Non
     result, _ = check([first, more], gold=[gold, None], domain="categorical", method="OA", engine=engine)
     assert result.summary["gold"]["tasks"] == 3
     assert result.summary["gold"]["without_answers"] == 1
-    codes = result.run.collect(known_truths)["truth"]
+    codes = result.run.collect(gold_calibration)["truth"]
     assert codes.tolist() == [0, 1, 0, -1]
 
 
@@ -298,7 +298,7 @@ def test_more_is_read_as_the_first_answers_were(engine: Engine, tmp_path: Path) 
     together = {name: [*table[name], *more[name]] for name in table}
     options: dict[str, Any] = {"columns": columns, "duplicates": "last", "missing": "drop", "domain": "categorical"}
     expected = discover(allalike.read(together, **options), engine=engine)
-    assert (expected.summary["repeats_set_aside"], expected.summary["missing_dropped"]) == (1, 1)
+    assert (expected.summary["duplicates_removed"], expected.summary["missing_dropped"]) == (1, 1)
     for read in (allalike.read, allalike.scan):
         assert_same(discover(read(table, **options), engine=engine).update(more), expected)
     path = tmp_path / "more.csv"

@@ -137,7 +137,7 @@ def test_a_spammer_has_hardly_any_weight_and_the_others_count_the_same(model: st
     assert np.delete(weighing.weight, spammer) == pytest.approx(np.full(4, 0.25), abs=0.06)
     assert weighing.fault.argmax() == spammer
     assert weighing.notes["f_ratio"] > 5
-    assert weighing.notes.get("workers") != "alike"
+    assert weighing.notes.get("workers") != "equal"
 
 
 def test_vectors_near_the_middle_get_no_weight() -> None:

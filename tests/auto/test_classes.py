@@ -83,7 +83,7 @@ def model_of(rows: list[Any], **options: Any) -> tuple[str, str, Any]:
 def test_equal_workers_count_the_same_and_ties_go_to_those_closer_to_the_others() -> None:
     rows = [(worker, task, int(task % 10 == worker)) for worker in range(4) for task in range(60)]
     model, why, result = model_of(rows)
-    assert (model, why) == ("majority vote", "workers are alike")
+    assert (model, why) == ("majority vote", "workers are equally good")
     assert not result.truth["changed"].any()
     np.testing.assert_allclose(result.workers["weight"], 1 / 4)
 
@@ -94,7 +94,7 @@ def test_little_can_be_estimated_from_few_answers_or_workers() -> None:
     three, _ = drawn(3, 300, 2, np.array([0.9, 0.8, 0.6]), 3)
     assert model_of(three)[:2] == ("knows or guesses", "there are fewer than four workers")
     alike, _ = drawn(3, 300, 2, np.array([0.8, 0.8, 0.8]), 3)
-    assert model_of(alike)[:2] == ("majority vote", "workers are alike")
+    assert model_of(alike)[:2] == ("majority vote", "workers are equally good")
 
 
 def test_labelling_functions_of_one_label_are_no_copies_and_need_no_confusion_matrices() -> None:
@@ -206,7 +206,7 @@ def test_a_refuted_model_is_not_used_but_gold_labels_show_whom_to_follow(data: P
     order = np.random.default_rng(0).permutation(len(gold))
     known, rest = (dict(gold[place] for place in places) for places in (order[:50], order[50:]))
     result = allalike.discover(blind(answers), gold=known)
-    assert result.summary["model"]["known_truths"]["tasks"] == 50
+    assert result.summary["model"]["gold_calibration"]["tasks"] == 50
     truth = result.truth.set_index("task")["label"]
     assert all(truth[task] == label for task, label in known.items())
     assert np.mean([truth[task] == label for task, label in rest.items()]) > 0.8

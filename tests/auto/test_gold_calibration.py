@@ -10,7 +10,7 @@ import allalike
 from allalike import Memory
 from allalike._core.blocks.block import Block
 from allalike.methods.auto import gold_calibration
-from allalike.methods.auto.gold_calibration import Learned, learn
+from allalike.methods.auto.gold_calibration import GoldFit, learn
 from allalike.readers import open_gold
 from crowds.one_coin import drawn
 from running.turns import in_turn
@@ -73,7 +73,7 @@ def test_a_few_of_them_cost_nothing_where_workers_are_alike(number: int) -> None
 
 def test_what_is_told_is_a_softmax_of_the_crowd_classes_and_votes() -> None:
     block = Block.of([[0], [0], [1]])
-    known = Learned(0.5, np.array([0.1, -0.1]), np.array([0.3, 0.0, 1.0]), 9)
+    known = GoldFit(0.5, np.array([0.1, -0.1]), np.array([0.3, 0.0, 1.0]), 9)
     table = np.array([[0.8, 0.2]])
     score = 0.5 * np.log(table) + [0.1 + 0.3, -0.1 + 1.0]
     np.testing.assert_allclose(known.apply(block, table), np.exp(score) / np.exp(score).sum())

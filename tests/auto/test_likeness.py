@@ -12,7 +12,7 @@ import pytest
 import allalike
 from allalike import Memory
 from allalike._core.blocks.block import Ties
-from allalike.methods.auto.copies.likeness import find_groups
+from allalike.methods.auto.copies.similarity import find_groups
 from allalike.methods.auto.copies.worker_pairs import find_worker_pairs
 from allalike.methods.auto.copy_groups import collapse, decide_collapsed
 from allalike.methods.auto.screening import measure_informativeness

@@ -21,7 +21,7 @@ from allalike.engines.base import Run
 from allalike.engines.ranges import find_parts
 from allalike.engines.sample import sample_tasks
 from allalike.errors import DataNote
-from allalike.methods.auto.copies import likeness, worker_pairs
+from allalike.methods.auto.copies import similarity, worker_pairs
 from allalike.readers import scan
 from crowds.copiers import check_alike, scattered
 
@@ -55,8 +55,8 @@ def found_in_parts(rows: Rows, domain: str, engine: Any, memory: int, patch: pyt
     ids=repr,
 )
 def test_copies_are_the_same_in_parts(domain: str, engine: Any, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(likeness, "_MANY_PAIRS", 0)
-    monkeypatch.setattr(likeness, "_MAX_PEERS", 20)
+    monkeypatch.setattr(similarity, "_MANY_PAIRS", 0)
+    monkeypatch.setattr(similarity, "_MAX_PEERS", 20)
     monkeypatch.setattr(worker_pairs, "_MAX_PEERS", 30)
     rows, memory = scattered(domain), 60_000 if domain == "categorical" else 300_000
     whole = allalike.discover(rows, domain=domain)

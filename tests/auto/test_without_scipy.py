@@ -6,7 +6,7 @@ from scipy.special import bdtr, fdtrc, fdtri, gammaln
 
 from allalike.methods.auto.confusion_matrices import _exceed_f, _log_gamma
 from allalike.methods.auto.copy_groups import _least_chance
-from allalike.methods.steps import ballots
+from allalike.methods.steps import vote_matrix
 
 RNG = np.random.default_rng(3)
 
@@ -37,10 +37,10 @@ def test_small_blocks_are_added_up_as_by_scipy(monkeypatch: pytest.MonkeyPatch) 
     table, shares = RNG.random((20, 4, 3)), RNG.random((90, 3))
 
     def add() -> tuple[np.ndarray, np.ndarray]:
-        cells = ballots.Cells(np.searchsorted(task, np.arange(91)), cell, np.linspace(0.1, 1, 300), 20, 4)
-        return ballots.add_up(cells, table), ballots.count(cells, shares)
+        cells = vote_matrix.Cells(np.searchsorted(task, np.arange(91)), cell, np.linspace(0.1, 1, 300), 20, 4)
+        return vote_matrix.add_up(cells, table), vote_matrix.count(cells, shares)
 
     small = add()
-    monkeypatch.setattr(ballots, "_FEW_ANSWERS", 0)
+    monkeypatch.setattr(vote_matrix, "_FEW_ANSWERS", 0)
     for one, other in zip(small, add(), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import allalike
 from allalike import Engine
 from allalike._core.system.tables import guard_table, guard_text, unguard_text
-from allalike._core.words import count
-from allalike.cli import console, screen
+from allalike._core.text_format import count
+from allalike.cli import console, print_result
 from allalike.cli.console import Line
 from allalike.cli.demo import draw_crowd
 from allalike.errors import DataWarning
@@ -36,7 +36,7 @@ def crowd() -> allalike.Result:
 
 
 def texts(result: allalike.Result, **options: object) -> list[str]:
-    lines = screen.draw_screen(result, PATHS, **{"typed": TYPED, **options})  # type: ignore[arg-type]
+    lines = print_result.draw_screen(result, PATHS, **{"typed": TYPED, **options})  # type: ignore[arg-type]
     return [line.text + line.flags for line in lines]
 
 

@@ -84,7 +84,7 @@ def test_orders_of_dots_and_puzzles_are_as_far_from_the_truth_as_is_known(data: 
 def test_turkers_order_systems_as_researchers_do_but_for_one_pair(data: Path) -> None:
     """Published with the thirteenth system first among the researchers', who never judged it: 0.8462."""
     answers = with_gold(data, "rankings_ties_wmt13")
-    assert answers.notes["repeats_added"] == 6476 - 151
+    assert answers.notes["duplicates_added"] == 6476 - 151
     for rule, method in (("bradley terry", "UA"), ("bradley terry", "iP-TD"), ("borda", "UA")):
         again = replace(answers, encoding=with_rule(answers.encoding, rule))
         found = allalike.discover(again, method=method)

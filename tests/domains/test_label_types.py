@@ -259,7 +259,7 @@ def test_the_known_statistics_of_crowdwsa(name: str, data: Path) -> None:
     answers, gold, known = load(data, name)
     sizes = np.diff(answers.starts)
     assert (len(answers.workers), len(answers.tasks)) == (known["n_workers"], known["n_sentences"])
-    assert answers.n_answers + answers.notes["repeats_set_aside"] == known["n_labels"]
+    assert answers.n_answers + answers.notes["duplicates_removed"] == known["n_labels"]
     assert [sizes.min(), sizes.max()] == known["labels_per_sentence"]
     column = Column.of_objects("label", [gold[str(task)] for task in answers.tasks.tolist()])
     encoding, truths = answers.encoding.encode_gold(column)

@@ -224,15 +224,15 @@ def test_rows_engines_and_blocks_do_not_matter(rule: str) -> None:
     for other in others:
         assert other.truth["label"].tolist() == first.truth["label"].tolist()
         assert other.workers["weight"].tolist() == pytest.approx(first.workers["weight"].tolist())
-        assert other.summary["repeats_added"] == first.summary["repeats_added"]
+        assert other.summary["duplicates_added"] == first.summary["duplicates_added"]
 
 
 def test_repeats_are_added_up_unless_they_are_set_aside() -> None:
     rows = [("ada", 1, "a>b"), ("ada", 1, "a>b"), ("ada", 1, "b>a"), ("bob", 1, "a>b")]
     answers = allalike.read(rows, domain="ranking")
-    assert answers.notes["repeats_added"] == 2
+    assert answers.notes["duplicates_added"] == 2
     assert answers.encoding.kernels.distance_between(answers.label[:1], answers.label[1:]) == pytest.approx([1 / 3])
-    assert allalike.read(rows, domain="ranking", duplicates="first").notes["repeats_set_aside"] == 2
+    assert allalike.read(rows, domain="ranking", duplicates="first").notes["duplicates_removed"] == 2
     assert allalike.read(rows, domain="ranking", duplicates="last").label[0] != answers.label[0]
 
 

@@ -103,7 +103,7 @@ def test_a_page_is_no_file_of_answers(web: Web) -> None:
 
 
 def test_a_server_that_sends_more_than_it_said_is_cut_off(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("allalike.readers.formats.places.MAX_FETCHED_BYTES", 1 << 20)
+    monkeypatch.setattr("allalike.readers.formats.remote_files.MAX_FETCHED_BYTES", 1 << 20)
     web.endless.add("/endless.csv")
     with pytest.raises(InputError, match="at most 1,048,576"):
         allalike.read(f"{web.address}/endless.csv")
@@ -141,7 +141,7 @@ def test_no_password_is_shown_whatever_is_in_it(password: str) -> None:
 
 
 def test_s3_is_read_and_what_it_needs_to_know_is_not_saved(store: str, tmp_path: Path, truths: list[str]) -> None:
-    from allalike.readers.formats.places import find_system
+    from allalike.readers.formats.remote_files import find_system
 
     system, _ = find_system(Address("s3://bucket/answers.parquet"))
     with system.open("bucket/answers.parquet", "wb") as file:

@@ -19,7 +19,7 @@ import allalike
 from allalike._core.system.addresses import Address
 from allalike.engines import Engine
 from allalike.errors import InputError, OptionError, OutputError, UnsupportedError
-from allalike.readers.formats.places import connected, run_statement
+from allalike.readers.formats.remote_files import connected, run_statement
 from running.elsewhere import ROWS
 from running.program import call
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from allalike._core.system.addresses import Address
-from allalike.readers.formats.places import find_system, run_statement
+from allalike.readers.formats.remote_files import find_system, run_statement
 from running.elsewhere import CSV, ROWS
 from running.program import call
 from running.servers import Web

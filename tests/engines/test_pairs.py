@@ -18,7 +18,7 @@ from allalike._core.blocks.block import Block, group_labels, sort_within
 from allalike._core.blocks.pairs import MatrixSum, pair_chunks
 from allalike.distances import hamming
 from allalike.errors import TooLargeError
-from allalike.methods.auto.copies.likeness import Medians
+from allalike.methods.auto.copies.similarity import Medians
 from allalike.methods.pairwise import mas
 from allalike.methods.pairwise.mas import Distances
 from allalike.methods.steps import pairs

@@ -285,5 +285,5 @@ def test_rankings_in_a_data_frame_are_those_of_memory(name: str) -> None:
     expected = allalike.discover(memory, method="P-TD", **options)
     pd.testing.assert_frame_equal(found.truth, expected.truth, rtol=1e-9)
     pd.testing.assert_frame_equal(found.workers, expected.workers, rtol=1e-9)
-    assert found.summary.get("repeats_added") == expected.summary.get("repeats_added")
+    assert found.summary.get("duplicates_added") == expected.summary.get("duplicates_added")
     assert found.summary["guessed"] == expected.summary["guessed"]

@@ -7,7 +7,7 @@ from typing import Any
 from allalike.readers.formats.files import Files
 from allalike.readers.formats.source import Source
 from allalike.readers.sources import open_files
-from allalike.readers.tools import TOOLS, Peek
+from allalike.readers.tools import TOOLS, FileProbe
 
 
 def write(path: Path, value: Any) -> Path:
@@ -22,7 +22,7 @@ def write(path: Path, value: Any) -> Path:
 
 def recognised(path: Path) -> list[str]:
     """Return the names of the tools that take a file for theirs."""
-    peek = Peek(path)
+    peek = FileProbe(path)
     return [name for name, tool in TOOLS.items() if tool().recognises(peek)]
 
 

@@ -15,7 +15,7 @@ from allalike._core.blocks.block import Ties
 from allalike._core.registry import make
 from allalike.answers import Answers
 from allalike.methods import label_aggregation
-from allalike.methods.steps.ballots import draw_subtypes
+from allalike.methods.steps.vote_matrix import draw_subtypes
 from allalike.result.summaries import find_posteriors, find_truths
 from crowds.estimates import Floats
 from crowds.one_coin import draw_matrix

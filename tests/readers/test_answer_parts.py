@@ -45,7 +45,7 @@ def test_species_with_counts_give_both(tmp_path: Path, engine: Engine) -> None:
     result = allalike.discover(allalike.scan(write(tmp_path / "a.csv"), columns=COLUMNS), engine=engine)
     truth = result.truth.set_index("task")
     assert (result.summary["answers"], result.summary["guessed"]["duplicates"]) == (60, "set")
-    assert "repeats_set_aside" not in result.summary
+    assert "duplicates_removed" not in result.summary
     for subject in range(10):
         found = truth.loc[f"s{subject}"]
         seen = see(subject)
@@ -58,7 +58,7 @@ def test_two_classifications_of_a_picture_are_not_mixed(tmp_path: Path) -> None:
     again = [("D1", "u1", "s0", "lion", 1, "resting"), ("D1", "u1", "s0", "gazelle", 1, "resting")]
     answers = allalike.read(write(tmp_path / "a.csv", rows=[*classify(), *again]), domain="set", columns=COLUMNS)
     labels = answers.encoding.decode(answers.label).tolist()
-    assert answers.notes["repeats_set_aside"] == 1
+    assert answers.notes["duplicates_removed"] == 1
     assert ["gazelle", "lion", "zebra"] not in list(map(sorted, labels))
 
 
@@ -73,13 +73,13 @@ def test_numbers_that_were_measured_twice_are_no_sets(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     rows = [f"s{worker},t{task},{task + place / 8}" for worker in range(4) for task in range(9) for place in range(2)]
     path.write_text("\n".join(["worker,task,label", *rows]))
-    assert allalike.read(path).notes["repeats_set_aside"] == 36
+    assert allalike.read(path).notes["duplicates_removed"] == 36
 
 
 def test_an_id_that_is_new_in_each_row_makes_no_sets(tmp_path: Path) -> None:
     rows = [(f"C{place}", *row[1:]) for place, row in enumerate(classify())]
     answers = allalike.read(write(tmp_path / "a.csv", *HEADS[:4], rows=rows), columns=COLUMNS)
-    assert (answers.domain.name, answers.notes["repeats_set_aside"]) == ("categorical", 35)
+    assert (answers.domain.name, answers.notes["duplicates_removed"]) == ("categorical", 35)
 
 
 def test_numbers_of_rows_and_what_is_known_of_pictures_are_not_said_of_species(tmp_path: Path) -> None:

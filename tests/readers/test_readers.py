@@ -224,7 +224,7 @@ def test_repeated_answers_are_set_aside() -> None:
     for repeats, expected in (("first", ["x", "y"]), ("last", ["y", "y"])):
         answers = allalike.read(rows, duplicates=repeats)
         assert answers.encoding.decode(answers.label).tolist() == expected
-        assert answers.notes["repeats_set_aside"] == 2
+        assert answers.notes["duplicates_removed"] == 2
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])

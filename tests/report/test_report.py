@@ -16,8 +16,8 @@ from allalike.engines import Engine, Memory
 from allalike.errors import OutputError
 from allalike.report.content import Limits, describe
 from allalike.report.labels import trace_rows
-from allalike.report.material import compact
 from allalike.report.page import render, write_page
+from allalike.report.report_data import compact
 from allalike.report.workers import place_workers
 from allalike.result.result import Result
 from crowds import samples

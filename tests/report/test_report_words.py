@@ -15,8 +15,8 @@ import pytest
 
 import allalike
 from allalike.methods.citations import CITATIONS, MODELS
-from allalike.report.material import Material
 from allalike.report.page import render
+from allalike.report.report_data import Material
 from allalike.report.words import cite
 from allalike.serve.session import Session
 from crowds import samples

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from allalike.errors import InputError
-from allalike.readers.tools import TOOLS, Peek, base, marks
+from allalike.readers.tools import TOOLS, FileProbe, base, marks
 from files.evaluation_logs import (
     deepeval_metric,
     deepeval_run,
@@ -144,7 +144,7 @@ def test_odd_json_is_read_or_named(name: str, disk: dict[str, bytes]) -> None:
 def test_the_beginning_of_a_broken_file_is_looked_at_all_the_same(tmp_path: Path) -> None:
     text = json.dumps(SAMPLES["label-studio"])
     for end in range(0, len(text), len(text) // 9):
-        peek = Peek(write(tmp_path / "export.json", text[:end]))
+        peek = FileProbe(write(tmp_path / "export.json", text[:end]))
         assert isinstance(peek.records, list)
         assert [tool for tool in TOOLS.values() if tool().recognises(peek)] in ([], [TOOLS["label-studio"]])
 

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from functools import cache, partial
 from typing import Any
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import OptionError
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import hash_bytes
-from allalike._core.late import need
+from allalike._core.lazy_imports import need
 from allalike._core.limits import MAX_PIXELS, MAX_VOXELS
 from allalike._core.system.files import Archive
 from allalike.errors import InputError

@@ -16,7 +16,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, unite
 from allalike._core.columns.values import Values, find_places, shorten
 from allalike._core.options import check_choice
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.cleaning import Cleaning
 from allalike.errors import InputError, OptionError
 
@@ -32,8 +32,8 @@ Batch = dict[str, Column]
 _LEFT_OUT = {
     "missing_dropped": ("Excluded", "row", "without a label"),
     "abstained_dropped": ("Excluded", "row", "with a label that means 'no answer'"),
-    "repeats_added": ("Added up", "repeated answer", "by the same worker to the same task"),
-    "repeats_set_aside": ("Removed", "repeated answer", "by the same worker to the same task"),
+    "duplicates_added": ("Added up", "repeated answer", "by the same worker to the same task"),
+    "duplicates_removed": ("Removed", "repeated answer", "by the same worker to the same task"),
 }
 
 
@@ -126,7 +126,7 @@ class Answers:
         if guessed:
             lines.append(f"Detected: {', '.join(f'{option} {value!r}' for option, value in guessed.items())}.")
         lines += [format_excluded(what, self.notes[what]) for what in _LEFT_OUT if self.notes.get(what)]
-        return "\n".join([*lines, *self.notes.get("remarks", ())])
+        return "\n".join([*lines, *self.notes.get("messages", ())])
 
     @classmethod
     def of_columns(
@@ -193,7 +193,7 @@ class Answers:
             worker=worker,
             label=labels,
             gold_label=labels[:0],
-            notes={"repeats_added" if choice == "add" else "repeats_set_aside": n_repeats} if n_repeats else {},
+            notes={"duplicates_added" if choice == "add" else "duplicates_removed": n_repeats} if n_repeats else {},
         )
 
     def among(self, workers: Values, place: Codes) -> Answers:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import distinct
 from allalike._core.columns.values import arrow_of, has_blank_edges, is_text, shorten
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.domains.spelling import Spelling, match_key
 from allalike.errors import ColumnError, InputError, LabelError
 
@@ -234,7 +234,7 @@ def find_misreadings(answers: Any) -> set[str]:
     - ``unlike``: there are as many classes as answers
     """
     number, labels = int(answers.answer_counts.sum()), answers.encoding
-    aside = answers.notes.get("repeats_set_aside", 0)
+    aside = answers.notes.get("duplicates_removed", 0)
     same = answers.only_number is not None if labels.numeric else labels.n_labels == 1
     signs = {
         "repeats": aside > _MAX_REPEATS * (number + aside) and "samples" not in answers.notes,

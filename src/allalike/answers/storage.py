@@ -17,7 +17,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of, is_string
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_VOXELS
 from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError

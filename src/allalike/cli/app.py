@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -17,7 +18,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from allalike import __version__
-from allalike.cli.console import UnheardError, echo, hide_typed, replace_closed_streams, visible
+from allalike.cli.console import BrokenOutputError, echo, hide_typed, replace_closed_streams, visible
 from allalike.cli.lists import echo_json
 from allalike.cli.options import write_flags
 from allalike.errors import AllalikeError, ColumnError, DataWarning, InputError, OutputError, Proposal
@@ -25,6 +26,7 @@ from allalike.readers.column_names import COLUMN
 from allalike.result.commands import LEFT_OUT, complete_command, describe_options, find_flags
 
 _OUTPUT = re.compile(r"\b[Tt]he output\b")
+_UNUSABLE_NAME = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)
 _MORE_MEMORY = "Use --engine disk, or remove columns that are not needed."
 _OTHERWISE = ["This command has no option to change this. Correct the file, or run 'allalike discover' on all answers."]
 
@@ -124,6 +126,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> NoRet
     except MemoryError:
         _stop(f"Not enough memory. {_MORE_MEMORY}", 1)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _UNUSABLE_NAME:
+            _stop_at(InputError(f"{error.filename} cannot be opened: {error.strerror}. Check the name."), arguments)
         if os.environ.get("ALLALIKE_DEBUG"):
             echo(traceback.format_exc().rstrip("\n"), err=True)
             sys.exit(1)
@@ -145,7 +149,7 @@ def _stop_at(error: AllalikeError | DataWarning, arguments: Sequence[str] | None
             message += " Name the columns with --worker, --task and --label, or read a matrix with --wide."
     elif isinstance(error, OutputError):
         message = _OUTPUT.sub(r"\g<0> (-o)", message)
-    if isinstance(error, UnheardError):
+    if isinstance(error, BrokenOutputError):
         _stop(message, 1)
     if "--json" in typed:
         _print_json_error(typed, message, lines, proposals)
@@ -173,11 +177,7 @@ def _end(_: int, frame: FrameType | None) -> None:
 
 
 def _is_running(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to the program, not to Python's cleanup.
-
-    >>> _is_running(sys._getframe()), _is_running(None)
-    (True, False)
-    """
+    """Return whether a frame belongs to the program, not to Python's cleanup."""
     while frame is not None and frame.f_back is not None:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name in ("<module>", "_run_module_as_main")

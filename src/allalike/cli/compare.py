@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.cli.console import echo, progress_and_notes, rows, spool_input, visible
 from allalike.cli.discover import choose_label
 from allalike.cli.lists import echo_json

@@ -32,7 +32,7 @@ from allalike.errors import (
     OptionError,
     OutputError,
 )
-from allalike.readers.formats.places import spool
+from allalike.readers.formats.remote_files import spool
 
 WIDTH = 80
 _GLUE = "\0"  # non-breaking space; not in visible text
@@ -57,7 +57,7 @@ def visible(text: object) -> str:
     return "".join(json.dumps(c)[1:-1] if unicodedata.category(c) in _UNSEEN_CATEGORIES else c for c in shown)
 
 
-class UnheardError(OutputError):
+class BrokenOutputError(OutputError):
     """Standard output that cannot be written, as on a full device."""
 
 
@@ -93,7 +93,7 @@ def _print(text: str, *, err: bool = False, color: bool | None = None) -> None:
             raise
         _replace("stderr" if err else "stdout")  # further output would fail again at exit
         if not err:
-            raise UnheardError(f"Standard output cannot be written: {error.strerror or error}.") from error
+            raise BrokenOutputError(f"Standard output cannot be written: {error.strerror or error}.") from error
 
 
 def replace_closed_streams() -> None:

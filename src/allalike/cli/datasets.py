@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.cli.console import echo, progress_and_notes, rows, visible
 
 _COUNTS = ("workers", "tasks", "answers")

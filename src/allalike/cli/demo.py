@@ -12,7 +12,7 @@ import click
 
 from allalike.cli.console import echo, fold, progress_and_notes, show
 from allalike.cli.options import command, option, take
-from allalike.cli.screen import draw_screen
+from allalike.cli.print_result import draw_screen
 
 _CLASSES = ("cat", "dog", "fox", "owl")
 _KINDS = (*("good", "good", "bad") * 3, "bad", "same", "copy", "copy")

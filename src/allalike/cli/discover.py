@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 from allalike.cli.console import Line, echo, note, progress_and_notes, show, spool_input, visible
-from allalike.cli.gates import check_error, leave_if
+from allalike.cli.gates import check_error, exit_if
 from allalike.cli.lists import echo_json
 from allalike.cli.options import (
     OFF,
@@ -181,7 +181,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
         echo(f"allalike: no result for label column {visible(repr(name))}. {visible(write_flags(reason))}", err=True)
     if failed:
         click.get_current_context().exit(2)
-    leave_if(*(check_error(result.summary, options["fail_above"]) for result, _ in results.values()))
+    golds = [Summary.from_dict(result.summary).gold for result, _ in results.values()]
+    exit_if(*(check_error(gold, options["fail_above"]) for gold in golds))
 
 
 def _check_options(options: dict[str, Any]) -> None:
@@ -258,7 +259,7 @@ def _print_notes(results: Results, *, safe_csv: bool) -> None:
 
 
 def _print_screens(results: Results) -> None:
-    from allalike.cli.screen import draw_screen
+    from allalike.cli.print_result import draw_screen
 
     lines: list[Line] = []
     for name, (result, paths) in results.items():

@@ -10,11 +10,11 @@ import click
 
 from allalike._core.options import check_length
 from allalike._core.registry import make
-from allalike._core.words import write_options
+from allalike._core.text_format import write_options
 from allalike.cli.console import echo, keep_whole, visible
 from allalike.errors import OptionError
 from allalike.result.commands import write_flag
-from allalike.result.messages import Remark, describe_input, describe_warnings
+from allalike.result.messages import Message, describe_input, describe_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +59,7 @@ class Command(click.Command):
         brief = len(self.params) > _MAX_BRIEF and not ctx.meta.get(_ALL)
         listed: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record and (not brief or param.name in _MAIN):
                 listed[getattr(param, "group", "Options")].append(record)
         for group, records in listed.items():
@@ -280,16 +280,16 @@ def write_flags(message: str) -> str:
 
 def list_notes(summary: Summary) -> list[str]:
     """List inferred settings and exclusions, with the flags that override them, and data warnings."""
-    notes = [*map(Remark, summary.remarks), *describe_warnings(summary)]
-    return [*map(dress, describe_input(summary)), *(f"Note: {dress(each)}" for each in notes)]
+    notes = [*map(Message, summary.messages), *describe_warnings(summary)]
+    return [*map(format_message, describe_input(summary)), *(f"Note: {format_message(each)}" for each in notes)]
 
 
-def dress(remark: Remark) -> str:
+def format_message(remark: Message) -> str:
     r"""Format a message with its flag.
 
-    >>> dress(Remark("Detected: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
+    >>> format_message(Message("Detected: 'who' is the worker.", "columns", {"worker": "who", "task": "a b"}))
     "Detected: 'who' is the worker (--worker who --task 'a b')."
-    >>> dress(Remark("Copies: ada b, bob (screening=False counts each).", names=["ada b", "bob"]))
+    >>> format_message(Message("Copies: ada b, bob (screening=False counts each).", names=["ada b", "bob"]))
     'Copies: ada\x00b, bob (--no-screening counts each).'
     """
     said = visible(write_flags(remark.sentence))

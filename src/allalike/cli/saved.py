@@ -23,7 +23,7 @@ from allalike.cli.console import (
     visible,
 )
 from allalike.cli.lists import echo_json
-from allalike.cli.options import command, dress, name_engine, option, take
+from allalike.cli.options import command, format_message, name_engine, option, take
 from allalike.errors import OptionError
 from allalike.result.messages import describe_changes, describe_warnings, format_counts
 from allalike.result.summary import Summary
@@ -179,9 +179,9 @@ def update(out: str, files: tuple[str, ...], as_json: bool, quiet: bool, **optio
     summary = Summary.from_dict(result.summary)
     if not quiet:
         for remark in describe_warnings(summary):
-            note(f"Note: {dress(remark)}")
+            note(f"Note: {format_message(remark)}")
     if as_json:
         echo_json("update", result.summary)
     elif not quiet:
-        echo("\n".join(map(dress, describe_changes(summary))))
+        echo("\n".join(map(format_message, describe_changes(summary))))
         echo(f"{out} now has {format_counts(*summary.counts)}.")

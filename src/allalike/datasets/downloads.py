@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from allalike._core.late import need
+from allalike._core.lazy_imports import need
 from allalike._core.system.progress import report
 from allalike.errors import DataError
 

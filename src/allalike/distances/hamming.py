@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, sum_by
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 
 _PAIR, _ENTRY, _PRODUCT = 30.0, 10.0, 0.1  # approximate nanoseconds per pair of answers, entry and product step
 

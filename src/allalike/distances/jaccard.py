@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 
 Places = npt.NDArray[np.int64]
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats, sum_by
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike._core.masks import Mask
 from allalike._core.system.memory import check_memory
 from allalike.distances.jaccard import chunks, ranges

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike.distances.jaccard import chunks
 
 Ints = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.values import Values, arrow_of
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 
 _WRITTEN = late_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"

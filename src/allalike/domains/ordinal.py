@@ -28,7 +28,7 @@ import numpy as np
 from allalike._core.blocks.block import Array, Block, Floats, Ties, group_labels
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_LEVELS
 from allalike._core.options import choice, option
 from allalike._core.registry import did_you_mean
@@ -82,8 +82,8 @@ class Ordinal(Domain):
         the target.
 
     >>> import allalike
-    >>> said = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": [4, 2, 5], "bob": [5, 2, 4], "eve": [1, 1, 5]}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, domain=Ordinal(), method="P-TD")
     >>> result.truth["label"].tolist(), result.truth["within_one"].round(2).tolist()
     ([4, 2, 5], [1.0, 1.0, 1.0])

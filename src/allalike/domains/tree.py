@@ -4,8 +4,8 @@ A class is its path from the root, and an answer may stop at any depth. The dist
 
     d(a, b) = 1 - 2 depth(last common ancestor) / (depth a + depth b)
 
-(Wu and Palmer 1994): the Dice distance between sets of ancestors (`allalike.distances.ways`). Classes below the root
-have depth 1. The estimate is found by descending the tree as long as a majority of the weight agrees
+(Wu and Palmer 1994): the Dice distance between sets of ancestors (`allalike.distances.tree_paths`). Classes below the
+root have depth 1. The estimate is found by descending the tree as long as a majority of the weight agrees
 (`allalike.rules.descent`).
 
 This label type works for species, diagnoses and other classes that can be more or less specific. It fails if classes on
@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from allalike._core.blocks.block import Block
 from allalike._core.limits import MAX_DEPTH
 from allalike._core.options import option
-from allalike.distances import ways
+from allalike.distances import tree_paths
 from allalike.domains.pairwise import Pairwise
 from allalike.domains.spelling import check_separator
 from allalike.errors import OptionError
@@ -63,8 +63,8 @@ class Tree(Pairwise):
     recurring: ClassVar[bool] = True
     separator: str = option("/", check_separator)
     parents: Any = ()
-    _pack = staticmethod(ways.pack)
-    _compare = staticmethod(ways.distance)
+    _pack = staticmethod(tree_paths.pack)
+    _compare = staticmethod(tree_paths.distance)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,5 +118,5 @@ class Tree(Pairwise):
     def _present(self, parsed: tuple[str, ...], common: Any) -> str:
         return parsed[-1] if self.parents else self.separator.join(parsed)
 
-    def _prepare_rule(self, block: Block, store: ways.Ways) -> list[object]:
+    def _prepare_rule(self, block: Block, store: tree_paths.Ways) -> list[object]:
         return [find_branches(block, store.ways, store.nodes)] if self.rule == "descent" else []

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.errors import OptionError
 
 BOUND = "[<>≤≥~≈]=?"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, factorize, only_used, ranked
 from allalike._core.columns.values import Values, numpy_of
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.system.progress import report
 from allalike.answers.answers import Stream, join_batches
 from allalike.domains.contract import choose_options, spell_domain

@@ -72,7 +72,7 @@ def fit_ranges(run: Run, met: Floats, n_sums: int, *, share: float) -> list[rang
     return cut_workers(load, most) if max(load.max(), load.sum() / _MAX_RANGES) <= most else None
 
 
-def look_through(
+def iter_ranges(
     run: Run, kernel: Kernel, ranges: list[range], look: Callable[[range, dict[str, Any]], T]
 ) -> Iterator[T]:
     """Yield a function's value for each range and the sums of its pairs, one range in memory at a time.
@@ -80,7 +80,7 @@ def look_through(
     >>> import allalike
     >>> run = allalike.Memory().load(allalike.read([("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y")]))
     >>> ranges = [range(0, 1), range(1, 3)]
-    >>> list(look_through(run, run.kernels.pair_sums, ranges, lambda rows, sums: float(sums["distance"].sum())))
+    >>> list(iter_ranges(run, run.kernels.pair_sums, ranges, lambda rows, sums: float(sums["distance"].sum())))
     [1.0, 3.0]
     """
     for number, rows in enumerate(ranges):
@@ -102,7 +102,7 @@ def find_parts(run: Run) -> npt.NDArray[np.intp] | None:
     if ranges is None:
         return None
     part = np.arange(len(run.workers))
-    for left, right in look_through(run, _chain, ranges, _list_pairs):
+    for left, right in iter_ranges(run, _chain, ranges, _list_pairs):
         new = part[left] != part[right]
         part = number_parts(int(part.max()) + 1, part[left[new]], part[right[new]])[part]
     return part

@@ -22,7 +22,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.factors import Codes, distinct, ranked
 from allalike._core.columns.hashes import mix, string_bytes
 from allalike._core.columns.values import Values, arrow_of, is_string, numpy_of, take_rows
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.answers.answers import SAMPLE_ROWS
 from allalike.answers.cleaning import Cleaning, Dropped, blank_error, zero_error
 from allalike.errors import UnsupportedError

@@ -81,7 +81,7 @@ def in_threads(work: Callable[[Part], Found], parts: Sequence[Part], n_threads: 
         pool.shutdown(cancel_futures=True)
 
 
-REPEATS = ("repeats_set_aside", "repeats_added")  # notes on duplicate answers
+REPEATS = ("duplicates_removed", "duplicates_added")  # notes on duplicate answers
 _MIN_BLOCK_ANSWERS, _MAX_BLOCK_ANSWERS = 1 << 16, 1 << 18
 _BLOCK_ANSWERS_PER_WORKER = 25  # answers per worker in a block, so that sums per worker take little time
 _N_SAMPLE_TASKS = 256  # tasks of each shard for choosing the cuts

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.discover import discover
 from allalike.errors import DataWarning, InputError, UnsupportedError
 from allalike.readers.formats.frames import SILENT
@@ -84,8 +84,8 @@ class CrowdClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     >>> X, known = load_iris(return_X_y=True)
     >>> rng = np.random.default_rng(0)
     >>> good = rng.random((150, 9)) < [0.9, 0.9, 0.8, 0.8, 0.7, 0.7, 0.6, 0.6, 0.5]
-    >>> said = np.where(good, known[:, None], rng.integers(0, 3, (150, 9)))
-    >>> y = np.where(rng.random((150, 9)) < 0.3, said, -1)  # about three answers per sample; -1 is none
+    >>> answers = np.where(good, known[:, None], rng.integers(0, 3, (150, 9)))
+    >>> y = np.where(rng.random((150, 9)) < 0.3, answers, -1)  # about three answers per sample; -1 is none
     >>> model = CrowdClassifier(cv=5).fit(X, y)
     >>> model.predict(X[:3]), model.worker_weights_.shape
     (array([0, 0, 0]), (9,))

@@ -26,7 +26,7 @@ from allalike.engines import Run
 from allalike.methods.dawid_skene import ClassMethod, check_memory
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.ballots import PosteriorModel, sum_tasks
+from allalike.methods.steps.vote_matrix import PosteriorModel, sum_tasks
 
 _LEAST_VARIANCE = 1e-12  # for workers without errors in a unanimous crowd
 
@@ -48,8 +48,8 @@ class BWA(ClassMethod):
         Maximum number of rounds, and relative change of variances and means below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=BWA())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.25, 0.25, 0.3, 0.63])

@@ -53,7 +53,8 @@ from allalike.errors import TooLargeError
 from allalike.methods.base import Method
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import LastRound, Peers, normalise, repeat
-from allalike.methods.steps.ballots import (
+from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
+from allalike.methods.steps.vote_matrix import (
     ClassModel,
     PosteriorModel,
     add_up,
@@ -63,7 +64,6 @@ from allalike.methods.steps.ballots import (
     softmax,
     vote_shares,
 )
-from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
 
 _MIN_PROBABILITY = 1e-12  # replaces 0 in logarithms
 _CONFUSION_COPIES, _POSTERIOR_COPIES = 7, 3  # simultaneous copies of all confusion matrices, and of posteriors
@@ -122,8 +122,8 @@ class DS(ClassMethod):
         Maximum number of rounds, and relative change of confusion matrices and class shares below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=DS())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.0, 0.0, 0.2, 0.8])
@@ -200,8 +200,8 @@ class IBCC(ClassMethod):
         Maximum number of rounds, and relative change of confusion matrices and class shares below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=IBCC())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.01, 0.01, 0.2, 0.8])
@@ -254,8 +254,8 @@ class DS1(ClassMethod):
         Maximum number of rounds, and relative change of the weights below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=DS1())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.0, 0.0, 0.2, 0.8])

@@ -31,7 +31,7 @@ from allalike.engines import Run
 from allalike.methods.dawid_skene import ClassMethod, check_memory, expected_logs
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import LastRound, Peers
-from allalike.methods.steps.ballots import (
+from allalike.methods.steps.vote_matrix import (
     PosteriorModel,
     add_up,
     cells_of,
@@ -72,8 +72,8 @@ class EBCC(ClassMethod):
         Maximum number of rounds of a start, and relative change of the expected answers below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=EBCC(starts=5))
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.01, 0.01, 0.2, 0.8])

@@ -55,8 +55,8 @@ class GLAD(ClassMethod):
         Maximum number of rounds, and relative change of the abilities below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "yzxxz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=GLAD())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.0, 0.0, 0.2, 0.8])

@@ -44,11 +44,11 @@ class IBP(Method):
         Number of rounds.
 
     >>> import allalike
-    >>> said = {
+    >>> answers = {
     ...     "ada": "xxyyxyxyyx", "bob": "xxyyxyxyyx", "cy": "xxyyxyxyxx",
     ...     "eve": "xyyyxyxxyx", "kim": "xxyxxyyyyx", "sam": "yxyxxyxyxy",
     ... }
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=IBP())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyxyxyyx', [0.0, 0.0, 0.1, 0.2, 0.2, 0.4])

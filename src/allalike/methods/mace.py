@@ -37,8 +37,8 @@ from allalike.errors import TooLargeError
 from allalike.methods.dawid_skene import ClassMethod, expected_logs
 from allalike.methods.fit import Fit
 from allalike.methods.proximity import Peers, repeat
-from allalike.methods.steps.ballots import draw_evenly, sum_tasks
 from allalike.methods.steps.odds import OddsModel, add_odds, find_posterior
+from allalike.methods.steps.vote_matrix import draw_evenly, sum_tasks
 
 _NOISE = 0.5  # largest difference between the shares of a random start, before normalisation
 _LEAST = 1e-300  # lower bound of divisors
@@ -69,8 +69,8 @@ class MACE(ClassMethod):
         Maximum number of rounds, and relative change of theta and (1 - theta) xi below which they end.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "zzzzz"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyz", "bob": "xxyyz", "eve": "xyyyz", "kim": "zzzzz"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=MACE())
     >>> "".join(result.truth["label"]), result.workers["mean_error"].round(2).tolist()
     ('xxyyz', [0.0, 0.0, 0.2, 0.8])

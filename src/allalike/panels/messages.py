@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.panels.summary import (
     AnnotatorTest,
     ConfidenceInterval,
@@ -24,7 +24,7 @@ from allalike.panels.summary import (
     SampleCounts,
     UnreadableCounts,
 )
-from allalike.result.messages import Remark, describe_model, format_ties, name_some, percent, share
+from allalike.result.messages import Message, describe_model, format_ties, name_some, percent, share
 from allalike.result.summary import Summary
 
 TITLES = {  # of tables, in the order of the report
@@ -54,7 +54,7 @@ _REASONS = {
 }
 
 
-def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Remark]:
+def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
     """Yield all messages about a panel.
 
     >>> import allalike
@@ -80,9 +80,9 @@ def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Remark]:
     if panel.annotators is not None:
         yield from _describe_annotators(panel.annotators)
     if panel.by_gold:
-        yield Remark("Statistics by gold labels hold for tasks like those with gold labels.")
+        yield Message("Statistics by gold labels hold for tasks like those with gold labels.")
     else:
-        yield Remark(
+        yield Message(
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
             " truth. Judges of one model family agree with each other, so their confidence is high."
         )
@@ -106,20 +106,20 @@ def _list_names(names: Sequence[Any]) -> str:
     return name_some(names, len(names), _N_NAMES)
 
 
-def _more(rows: Sequence[Any], what: str, table: str) -> Iterator[Remark]:
+def _more(rows: Sequence[Any], what: str, table: str) -> Iterator[Message]:
     """Yield the number of rows that are not listed."""
     if len(rows) > _N_LISTED:
-        yield Remark(f"- and {count(len(rows) - _N_LISTED, what)} (see the table {table})")
+        yield Message(f"- and {count(len(rows) - _N_LISTED, what)} (see the table {table})")
 
 
-def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark]:
+def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
     gold, confidence = summary.gold, summary.confidence
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
-    yield Remark(f"{counts} ({summary.domain.name}).")
+    yield Message(f"{counts} ({summary.domain.name}).")
     if confidence is not None and not panel.is_scored:
         number = confidence.effective_answers_per_task
         effective = f", effectively {number:.2g}" if number else ""
-        yield Remark(
+        yield Message(
             f"Panel: {confidence.answers_per_task:.3g} verdicts per task{effective}; {summary.changed:,} labels differ"
             f" from the majority vote{format_ties(summary)}."
         )
@@ -128,18 +128,18 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Remark
     if gold is not None and gold.error is not None and gold.unweighted_error is not None:
         yield _describe_gold(panel, count(gold.tasks, "task"), gold.error, gold.unweighted_error)
     elif panel.is_scored and panel.error is not None:
-        yield Remark(f"Expected {unit}: {panel.error:.3g}; between two tasks it is {panel.guess_error:.3g}.")
+        yield Message(f"Expected {unit}: {panel.error:.3g}; between two tasks it is {panel.guess_error:.3g}.")
     elif confidence is not None and not panel.is_scored:
-        yield Remark(f"Expected accuracy: {percent(confidence.mean)}.")
+        yield Message(f"Expected accuracy: {percent(confidence.mean)}.")
     if summary.abstained is not None:
-        yield Remark(f"{summary.abstained:,} tasks have no label: confidence below {summary.min_confidence:g}.")
+        yield Message(f"{summary.abstained:,} tasks have no label: confidence below {summary.min_confidence:g}.")
 
 
-def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: float) -> Remark:
+def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: float) -> Message:
     """Compare the panel with the unweighted panel on tasks with gold labels."""
     if panel.is_scored:
         root = math.sqrt if panel.error_unit == "rmse" else float
-        return Remark(
+        return Message(
             f"{_UNITS[panel.error_unit]} on {tasks} with gold labels, without using them: {root(error):.3g}."
             f" Unweighted {root(unweighted):.3g}, between two tasks {panel.guess_error:.3g}."
         )
@@ -149,13 +149,13 @@ def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: fl
     if panel.calibration_error is not None:
         others += f"; calibration error {panel.calibration_error.own or 0:.3f}"
         others += f", calibrated {panel.calibration_error.calibrated or 0:.3f}"
-    return Remark(f"Accuracy on {tasks} with gold labels (each decided without its own): {accuracy}; {others}.")
+    return Message(f"Accuracy on {tasks} with gold labels (each decided without its own): {accuracy}; {others}.")
 
 
-def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
+def _describe_rate(panel: PanelSummary) -> Iterator[Message]:
     rate, mean = panel.rate, panel.mean
     if mean is not None:
-        yield Remark(
+        yield Message(
             f"Mean label of all tasks: {mean.estimate:.4g} (95 % confidence interval {mean.ci_low:.4g} to"
             f" {mean.ci_high:.4g}, PPI++ with {count(mean.known, 'gold label')} as a random sample); gold labels alone"
             f" {mean.gold_only.ci_low:.4g} to {mean.gold_only.ci_high:.4g}, mean of the verdicts {mean.apparent:.4g}."
@@ -164,53 +164,53 @@ def _describe_rate(panel: PanelSummary) -> Iterator[Remark]:
         return
     positive, powered = " or ".join(map(str, rate.positive)), rate.prediction_powered
     if rate.estimate is None:
-        yield Remark(
+        yield Message(
             f"Rate: the panel calls {_percents(rate.apparent)} of the tasks {positive}. To correct this, collect gold"
             " labels (gold=), beginning with the tasks in the table ask."
         )
     else:
-        yield Remark(
+        yield Message(
             f"Rate, corrected by {count(rate.known, 'gold label')}: {_percents(rate.estimate)} of the tasks are"
             f" {positive} (95 % confidence interval {_interval(rate)}). The panel reports {_percents(rate.apparent)},"
             f" with sensitivity {_percents(rate.sensitivity)} and specificity {_percents(rate.specificity)}.",
             *(("positive", rate.positive[0]) if rate.inferred else ()),
         )
     if powered is not None and powered.width < rate.width:
-        yield Remark(
+        yield Message(
             f"With the panel's confidences (PPI++), it is {_percents(powered.estimate)} ({_interval(powered)}), if gold"
             " labels are a random sample of all tasks."
         )
     if rate.drawn == "truth" and rate.misfit:
-        yield Remark("The errors of the panel differ from those on the gold labels. Collect gold labels for this run.")
+        yield Message("The errors of the panel differ from those on the gold labels. Collect gold labels for this run.")
     for row in (rate.groups or ())[:_N_LISTED]:
         what = f"{_percents(row.apparent)} by the panel; too few gold labels for a rate"
         if row.rate is not None:
             what = f"{_percents(row.rate)} ({_interval(row)}), {count(row.tasks, 'task')}"
-        yield Remark(f"- {rate.by} {row.group or '(none)'}: {what}", names=[row.group])
+        yield Message(f"- {rate.by} {row.group or '(none)'}: {what}", names=[row.group])
     yield from _more(rate.groups or (), "more group", "rates")
 
 
-def _describe_drift(drift: Drift) -> Iterator[Remark]:
+def _describe_drift(drift: Drift) -> Iterator[Message]:
     who = drift.drifted
     what = f"{_list_names(who)} changed" if who else "no judge changed beyond chance"
     if not drift.tests:
         what = "nothing to compare: tasks in both, three judges in both, or gold labels in both are needed"
     both = f"{count(drift.judges, 'judge')} and {count(drift.shared_tasks, 'task')} in both"
-    yield Remark(f"Since {drift.baseline} ({both}): {what}.", names=[*who, drift.baseline])
+    yield Message(f"Since {drift.baseline} ({both}): {what}.", names=[*who, drift.baseline])
     for row in drift.named[:_N_LISTED]:
-        yield Remark(f"- {describe_change(row)}", names=[row.judge])
+        yield Message(f"- {describe_change(row)}", names=[row.judge])
     yield from _more(drift.named, "more change", "drift")
     for names, word in ((drift.new_judges, "New"), (drift.gone_judges, "Gone")):
         if names:
-            yield Remark(f"{word}: {_list_names(names)}.", names=names)
+            yield Message(f"{word}: {_list_names(names)}.", names=names)
     rate = drift.rate
     if rate is not None and rate.other_positive is not None:
         positive = " or ".join(map(str, rate.other_positive))
-        yield Remark(f"The earlier rate is for {positive}, and cannot be compared with this one.")
+        yield Message(f"The earlier rate is for {positive}, and cannot be compared with this one.")
     if rate is not None and rate.difference is not None and rate.difference.estimate is not None:
         change, low, high = (100 * (each or 0) for each in msgspec.structs.astuple(rate.difference))
         before, now = (_percents(each.estimate if each else None) for each in (rate.before, rate.now))
-        yield Remark(f"The rate was {before} and is {now}: {change:+.1f} points ({low:+.1f} to {high:+.1f}).")
+        yield Message(f"The rate was {before} and is {now}: {change:+.1f} points ({low:+.1f} to {high:+.1f}).")
 
 
 def describe_change(row: JudgeChange) -> str:
@@ -228,41 +228,41 @@ def describe_change(row: JudgeChange) -> str:
     return f"{row.judge}: {_CHANGES.get(row.what, row.what)} {change} ({low} to {high}), {tasks}, p = {row.p_value:.2g}"
 
 
-def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Iterator[Remark]:
+def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Iterator[Message]:
     if outcomes.tie is not None:
-        yield Remark(f"{outcomes.tie!r} means a tie: {count(outcomes.ties, 'task')} (name another label with tie=).")
+        yield Message(f"{outcomes.tie!r} means a tie: {count(outcomes.ties, 'task')} (name another label with tie=).")
     if outcomes.below_quorum:
-        yield Remark(
+        yield Message(
             f"Inconclusive: fewer than {outcomes.quorum:g} effective answers on {count(outcomes.below_quorum, 'task')}."
         )
     if outcomes.undecided:
-        yield Remark(f"Inconclusive: every judge contradicts itself on {count(outcomes.undecided, 'task')}.")
+        yield Message(f"Inconclusive: every judge contradicts itself on {count(outcomes.undecided, 'task')}.")
     if names := outcomes.undecided_judges:
-        yield Remark(f"Undecided on every task, so without a verdict: {_list_names(names)}.", names=names)
+        yield Message(f"Undecided on every task, so without a verdict: {_list_names(names)}.", names=names)
     if unread.verdicts:
         first = unread.named[:1]
         most = "".join(f", most by {each.judge} ({each.unreadable:,} of {each.asked:,})" for each in first)
         tasks = f" {count(unread.tasks, 'task')} without a readable verdict." if unread.tasks else ""
         text = f"Unreadable: {count(unread.verdicts, 'verdict')}{most}.{tasks}"
-        yield Remark(text, names=[each.judge for each in first])
+        yield Message(text, names=[each.judge for each in first])
 
 
-def _describe_orders(orders: OrderCounts) -> Iterator[Remark]:
+def _describe_orders(orders: OrderCounts) -> Iterator[Message]:
     if orders.pairs:
         same = percent(orders.same / orders.pairs)
-        yield Remark(
+        yield Message(
             f"Both orders: the same verdict on {same} of {count(orders.pairs, 'pair')}. The others count as a tie, or"
             " are excluded."
         )
     if orders.one_order:
-        yield Remark(f"{count(orders.one_order, 'verdict')} in only one order may have a position bias.")
+        yield Message(f"{count(orders.one_order, 'verdict')} in only one order may have a position bias.")
     if orders.verdicts_name == "places":
-        yield Remark(f"Verdicts name places: labels refer to the order {orders.first_order!r}.")
+        yield Message(f"Verdicts name places: labels refer to the order {orders.first_order!r}.")
     if orders.known and not orders.biased:
-        yield Remark("Position bias: none detected.")
+        yield Message("Position bias: none detected.")
     for first in orders.biased[:1]:
         place, (low, high) = "first" if (first.bias or 0) > 0 else "second", _order_sizes(first)
-        yield Remark(
+        yield Message(
             f"Position bias: {count(len(orders.biased), 'judge')}. The strongest is {first.judge}: the {place} place"
             f" wins {percent(0.5 + abs(first.bias or 0))} of verdicts"
             f" ({50 + 100 * low:.0f} to {50 + 100 * high:.0f} %).",
@@ -270,9 +270,9 @@ def _describe_orders(orders: OrderCounts) -> Iterator[Remark]:
         )
 
 
-def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Remark]:
+def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Message]:
     least, kind = samples.least_steady, "correlation" if is_scored else "probability of equal labels"
-    yield Remark(
+    yield Message(
         f"Samples: two by the same judge on a task have a {kind} of {samples.steadiness or 0:.2f}. {least.judge} is the"
         f" least steady, with {least.steadiness or 0:.2f} ({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})."
         f" {samples.enough:,} of {samples.most:,} samples per judge suffice for {100 * samples.retain:g} % of the"
@@ -281,10 +281,10 @@ def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Rem
     )
 
 
-def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
+def _describe_offsets(panel: PanelSummary) -> Iterator[Message]:
     correction, offsets = panel.gold_correction, panel.offsets or ()
     if correction is not None:
-        yield Remark(
+        yield Message(
             f"Scores are corrected by {count(correction.known, 'gold label')}: RMSE on held-out gold labels"
             f" {correction.after:.3g} instead of {correction.before:.3g}."
         )
@@ -292,57 +292,57 @@ def _describe_offsets(panel: PanelSummary) -> Iterator[Remark]:
         low, high = _order_sizes(each)
         way = "higher" if (each.offset or 0) > 0 else "lower"
         more = f"; {len(offsets) - 1:,} more judges have offsets" if len(offsets) > 1 else ""
-        yield Remark(
+        yield Message(
             f"Offsets: {each.judge} scores {abs(each.offset or 0):.3g} {way} than the others ({low:.3g} to"
             f" {high:.3g}){more}.",
             names=[each.judge],
         )
 
 
-def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Iterator[Remark]:
+def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Iterator[Message]:
     if not pairs.compared or not pairs.tasks:
         why = "no task is confident enough" if pairs.compared else f"too few judges ({n_judges:,}), or other labels"
-        yield Remark(f"Correlated errors: not tested ({why}).")
+        yield Message(f"Correlated errors: not tested ({why}).")
         return
     where = f"on {count(pairs.tasks, 'task')}" + ("" if is_scored else " with a gold label or a confident verdict")
     if not pairs.found:
-        yield Remark(f"Correlated errors: none of {pairs.compared:,} pairs, {where}.")
+        yield Message(f"Correlated errors: none of {pairs.compared:,} pairs, {where}.")
         return
     first = pairs.named[0]
     what = f"{first.same_wrong} wrong labels in common, {first.expected or 0:.3g} expected"
     if first.correlation is not None:
         limits = f"{first.ci_low or 0:.2f} to {first.ci_high or 0:.2f}"
         what = f"a correlation {first.correlation:.2f} above that of other pairs ({limits})"
-    yield Remark(
+    yield Message(
         f"Correlated errors: {pairs.found:,} of {pairs.compared:,} pairs, {where}. The strongest: {first.judge} and"
         f" {first.other}: {what}.",
         names=[first.judge, first.other],
     )
     for group in pairs.groups[:_N_LISTED]:
-        yield Remark(f"- {_list_names(group)}", names=group)
+        yield Message(f"- {_list_names(group)}", names=group)
     yield from _more(pairs.groups, "more group", "judges")
 
 
-def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
+def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Message]:
     effective, ceiling = panel.effective_judges, panel.ceiling
     if effective.all is not None:
         named = [each for each in (effective.most, effective.least) if each is not None]
         who = f"; {named[0]} adds the most, {named[1]} the least" if named else ""
-        yield Remark(
+        yield Message(
             f"Effective number of judges, by gold labels: {effective.all:.2g} of {n_judges:,}{who}.", names=named
         )
     if ceiling.missed:
-        yield Remark(
+        yield Message(
             f"Ceiling: no judge gave {ceiling.missed:,} of {ceiling.known:,} gold labels"
             f" ({share(ceiling.missed, ceiling.known)}), so no panel of these judges can."
         )
 
 
-def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
+def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Message]:
     few, cost = panel.smallest, panel.cost
     what = f"Smallest panel that retains {100 * few.retain:g} %"
     if few.size == n_judges:
-        yield Remark(f"{what}: all judges.")
+        yield Message(f"{what}: all judges.")
     else:
         low, high = (100 * (each or 0.0) for each in few.lost)
         lost = f"{low:.1f} to {high:.1f}" if max(-low, high) >= 0.05 else "less than 0.1"
@@ -350,7 +350,7 @@ def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
         if panel.is_scored:
             to = "the whole panel" if panel.error is None else f"the truth (all: {panel.error:.3g})"
             held_out = f"have a {_UNITS[panel.error_unit]} of {few.error or 0:.3g} from {to}"
-        yield Remark(
+        yield Message(
             f"{what}: {few.size:,} of {n_judges:,}: {_list_names(few.members)}. On held-out tasks, such panels"
             f" {held_out}.",
             names=few.members,
@@ -359,23 +359,23 @@ def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Remark]:
         both = [("all judges", cost.panel, cost.panel_per_correct)]
         both += [("the smallest panel", cost.smallest, cost.smallest_per_correct)]
         prices = [f"{name} {x:,.6g}" + (f" ({each:.4g} per correct verdict)" if each else "") for name, x, each in both]
-        yield Remark(f"Cost: {'; '.join(prices)}.")
+        yield Message(f"Cost: {'; '.join(prices)}.")
 
 
-def _describe_choice(choice: Recommendation, unit: str) -> Iterator[Remark]:
+def _describe_choice(choice: Recommendation, unit: str) -> Iterator[Message]:
     errors = ", ".join(f"{option.name} {option.error:.3g}" for option in choice.options)
     chosen = next(option for option in choice.options if option.name == choice.chosen)
     who = "" if choice.chosen == "whole panel" else f" ({_list_names(chosen.members)})"
-    yield Remark(
+    yield Message(
         f"Recommendation: {choice.chosen}{who}, because {_REASONS[choice.reason]}. Cross-validated"
         f" {_UNITS[unit]}: {errors}.",
         names=chosen.members,
     )
 
 
-def _describe_annotators(test: AnnotatorTest) -> Iterator[Remark]:
+def _describe_annotators(test: AnnotatorTest) -> Iterator[Message]:
     passed, first = [model.model for model in test.models if model.passes], test.models[0]
-    yield Remark(
+    yield Message(
         f"Alternative annotator test: {_list_names(passed) or 'no model'} may replace the {test.humans:,} humans"
         f" (epsilon {test.epsilon:g}). Best: {first.model}, winning rate {first.winning_rate:.2f} (0.5 needed), average"
         f" advantage probability {first.advantage_probability:.2f}.",

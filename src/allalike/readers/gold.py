@@ -14,7 +14,7 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import numpy_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.answers.cleaning import Cleaning
 from allalike.answers.gold import Gold, join_values
 from allalike.domains.spelling import match_key

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.registry import choose
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.cleaning import find_misreadings
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import AllalikeError, ColumnError, InputError, LabelError, Proposal

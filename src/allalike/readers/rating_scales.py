@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _SCALES = [  # the level of each word

@@ -28,7 +28,7 @@ from allalike.readers.column_names import COLUMN, is_gold, is_path_into, list_na
 from allalike.readers.formats import frames
 from allalike.readers.formats.arrow import estimate_unpacked
 from allalike.readers.formats.files import NA, Files, ReadOptions, check_read_options, list_labels, list_words
-from allalike.readers.formats.places import name_place
+from allalike.readers.formats.remote_files import name_place
 from allalike.readers.formats.source import Source, cells
 from allalike.readers.gold import read_label_map
 from allalike.readers.inference.columns import find_roles
@@ -203,7 +203,7 @@ class Scan(Files):
         def read_batches() -> Iterator[dict[str, Column]]:
             yield from map(self._split, table.batches(picked))
             if table.remarks:  # complete after the last batch
-                notes["remarks"] = list(table.remarks)
+                notes["messages"] = list(table.remarks)
 
         return Stream(
             batches=read_batches,
@@ -223,7 +223,7 @@ class Scan(Files):
         known = table.domain if isinstance(table.domain, str) or table.domain.record else spell_domain(table.domain)
         if known and isinstance(known, str) and self.domain is None:
             found["domain"] = known
-        notes = {"remarks": list(table.remarks), **table.notes, "gold_column": _find_gold(table, picked)}
+        notes = {"messages": list(table.remarks), **table.notes, "gold_column": _find_gold(table, picked)}
         return {"guessed": found, **{name: note for name, note in notes.items() if note or name == "silent"}}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:

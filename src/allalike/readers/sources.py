@@ -15,10 +15,10 @@ from allalike.errors import InputError
 from allalike.readers.formats.arrow import PARQUET_ENDINGS, open_parts
 from allalike.readers.formats.compression import ENDINGS as PACKED
 from allalike.readers.formats.compression import inner_path
-from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import ENDINGS, MANIFEST, Files, open_file
 from allalike.readers.formats.frames import find_opener
-from allalike.readers.formats.places import find_places, local_name
+from allalike.readers.formats.read_errors import check_names
+from allalike.readers.formats.remote_files import find_places, local_name
 from allalike.readers.formats.source import Source, join, of_columns, of_records
 from allalike.readers.tools import find_tool
 

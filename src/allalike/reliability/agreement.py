@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import sample_tasks
-from allalike.frames import Frame, Framed, make_frame
+from allalike.frames import Frame, FrameMixin, make_frame
 from allalike.methods.composed import take_field
 from allalike.reliability.alpha import Alpha, compute_alpha, pick_pairable
 from allalike.reliability.coefficients import name_alpha
@@ -33,7 +33,7 @@ _MAX_QUESTIONS = 500  # in a survey
 
 
 @dataclass(frozen=True, repr=False)
-class Agreement(Framed[Frame]):
+class Agreement(FrameMixin[Frame]):
     """Agreement coefficients of the workers: None if undefined for the label type, NaN if unknown.
 
     Parameters
@@ -50,8 +50,8 @@ class Agreement(Framed[Frame]):
         Fleiss' kappa and Gwet's AC1; for classes.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyxyxx", "bob": "xxyyxyxy", "eve": "xyyyxyyx"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyxyxx", "bob": "xxyyxyxy", "eve": "xyyyxyyx"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> agreement = allalike.discover(rows).agreement
     >>> agreement
     Krippendorff's alpha 0.521 (-0.022 to 0.839), percent agreement 75.0 %, Fleiss' kappa 0.500, Gwet's AC1 0.500
@@ -130,8 +130,8 @@ class Agreement(Framed[Frame]):
         two levels depends on the number of answers between them (Content Analysis, chapter 12).
 
         >>> import allalike
-        >>> said = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
-        >>> rows = [(worker, task, x) for worker, levels in said.items() for task, x in enumerate(levels)]
+        >>> answers = {"ada": [1, 2, 3, 3, 2, 1], "bob": [1, 2, 3, 3, 2, 2], "eve": [2, 3, 3, 3, 2, 3]}
+        >>> rows = [(worker, task, x) for worker, levels in answers.items() for task, x in enumerate(levels)]
         >>> [round(number, 3) for number in allalike.agreement(rows, domain="ordinal").ordinal]
         [0.542, -0.109, 0.936]
         """
@@ -349,8 +349,8 @@ class Agreements(Mapping[tuple[str, ...], "Agreement"]):
         The agreement in each group.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyx", "bob": "xxyyx", "eve": "xyyyx", "zoe": "yxyxx"}
-    >>> rows = [(who, task, label, who < "c") for who, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyx", "bob": "xxyyx", "eve": "xyyyx", "zoe": "yxyxx"}
+    >>> rows = [(who, task, label, who < "c") for who, labels in answers.items() for task, label in enumerate(labels)]
     >>> table = dict(zip(("worker", "task", "label", "early"), zip(*rows)))
     >>> allalike.agreement(table, by="early").table[["early", "workers", "domain", "alpha"]].round(3)
        early  workers       domain  alpha
@@ -412,8 +412,8 @@ def measure_scales(run: Run) -> dict[str, Agreement]:
 
     >>> import allalike
     >>> scales = {"Which?": "letter", "Which one?": "letter", "Did you?": "used"}
-    >>> said = {"ada": ["a", "b", "yes"], "bob": ["a", "b", "no"]}
-    >>> rows = [(who, task, {scales[task]: x}) for who, labels in said.items() for task, x in zip(scales, labels)]
+    >>> answers = {"ada": ["a", "b", "yes"], "bob": ["a", "b", "no"]}
+    >>> rows = [(who, task, {scales[task]: x}) for who, labels in answers.items() for task, x in zip(scales, labels)]
     >>> answers = allalike.read(rows, domain=allalike.Record("letter:categorical, used:categorical", one=True))
     >>> {name: found.percent for name, found in measure_scales(allalike.Memory().load(answers)).items()}
     {'letter': 1.0, 'used': 0.0}

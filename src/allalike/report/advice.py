@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.methods.auto.next_labels import rank_tasks
-from allalike.report.material import brief
+from allalike.report.report_data import brief
 from allalike.result.commands import complete_command
 from allalike.result.messages import format_alternative_model, format_evidence, format_few
 from allalike.result.tables import next_columns
@@ -16,7 +16,7 @@ from allalike.result.tables import next_columns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
 
 _MAX_NAMED = 8
 UNCERTAIN = 0.8  # labels with less confidence are worth another answer
@@ -84,8 +84,8 @@ def _about_gold(material: Material) -> Iterator[Advice]:
 
 def _about_alternative(material: Material) -> Iterator[Advice]:
     model = material.summary.model
-    if model is not None and model.second_reading is not None:
-        second = model.second_reading
+    if model is not None and model.alternative is not None:
+        second = model.alternative
         workers = [*second.leaders, *second.its_leaders]
         command = _command(material, _gold(material))
         yield _give("Two solutions fit about equally well", f"{format_alternative_model(second)}.", command, workers)

@@ -16,8 +16,8 @@ from allalike.report.drawing import (
     draw_text,
     tag,
 )
-from allalike.report.material import brief
 from allalike.report.panel import list_pairs
+from allalike.report.report_data import brief
 from allalike.report.workers import all_overlap, find_interval, may_differ
 from allalike.result.messages import format_correlation
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from allalike._core.blocks.block import Array, Floats
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
     from allalike.report.tasks import ShownTasks
     from allalike.report.workers import People
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.words import cut
+from allalike._core.text_format import cut
 from allalike.engines.sample import pick_tasks
 from allalike.report.advice import UNCERTAIN, advise
 from allalike.report.charts import draw_charts
@@ -31,7 +31,7 @@ from allalike.result.messages import describe_changes, list_facts, list_notes
 
 if TYPE_CHECKING:
     from allalike.engines import Run
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
 
 _MAX_NAME = 80
 

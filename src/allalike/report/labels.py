@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.words import cut
-from allalike.report.material import brief, compact
+from allalike._core.text_format import cut
+from allalike.report.report_data import brief, compact
 
 if TYPE_CHECKING:
     from collections.abc import Callable

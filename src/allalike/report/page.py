@@ -15,14 +15,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from allalike.report.content import describe
-from allalike.report.material import compact
+from allalike.report.report_data import compact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import jinja2
 
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
 
 
 def make_template(text: str) -> jinja2.Template:

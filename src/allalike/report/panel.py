@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.words import cut
-from allalike.report.material import brief
+from allalike._core.text_format import cut
+from allalike.report.report_data import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from allalike.report.material import Columns, Material
+    from allalike.report.report_data import Columns, Material
     from allalike.report.workers import People
-    from allalike.result.messages import Remark
+    from allalike.result.messages import Message
 
 _MAX_ROWS, _MAX_TEXT = 200, 120
 _NAMING = ("worker", "judge", "other", "members")  # columns with names of judges
@@ -54,7 +54,7 @@ def split_at(sentence: str, names: Iterable[object], places: dict[str, int]) -> 
     return [places[piece] if place % 2 else piece for place, piece in enumerate(pieces)]
 
 
-def split_messages(messages: Sequence[Remark], material: Material, people: People) -> list[Split]:
+def split_messages(messages: Sequence[Message], material: Material, people: People) -> list[Split]:
     """Return messages split at the names of workers."""
     places = find_places(material, people, [name for message in messages for name in message.names])
     return [split_at(message.sentence, message.names, places) for message in messages]

@@ -16,7 +16,7 @@ from allalike.report.page import read_asset
 if TYPE_CHECKING:
     import os
 
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
 
 
 @dataclass(frozen=True, repr=False)

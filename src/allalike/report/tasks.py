@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from allalike._core.words import cut
+from allalike._core.text_format import cut
 from allalike.engines.sums import Piece
-from allalike.report.material import brief
+from allalike.report.report_data import brief
 from allalike.result.quality import rate_disagreement
 
 if TYPE_CHECKING:

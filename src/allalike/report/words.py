@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.blocks.block import sum_by
-from allalike._core.words import count, cut, show_number
+from allalike._core.text_format import count, cut, show_number
 from allalike.reliability.coefficients import COEFFICIENTS, name_alpha
-from allalike.report.material import brief
+from allalike.report.report_data import brief
 from allalike.result.messages import CONFIDENCE_SOURCES, format_effective_answers, format_ties, name_unweighted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from allalike.engines import Run
     from allalike.methods.citations import Citation
     from allalike.reliability.agreement import Agreement
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
     from allalike.result.summary import ConfidenceSummary, Summary
 
 _ELSEWHERE = ("answers", "workers", "tasks", "versions", "screening", "files", "panel")  # shown in other sections

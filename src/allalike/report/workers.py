@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.words import cut
-from allalike.report.material import brief
+from allalike._core.text_format import cut
+from allalike.report.report_data import brief
 
 if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Block, Floats
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
 
     Numbers = npt.NDArray[np.intp]
 
@@ -43,7 +43,7 @@ class People:
     """Workers of a page; the alias of a worker is W and the position, starting at 1.
 
     >>> import allalike
-    >>> from allalike.report.material import Material
+    >>> from allalike.report.report_data import Material
     >>> people = People(Material(allalike.discover([("ada", 1, "x"), ("bob", 1, "y"), ("eve", 1, "x")])), np.array([2]))
     >>> people.refer(np.array([0, 2])), people.names
     ([1, 0], ['eve', 'ada'])

@@ -26,9 +26,9 @@ import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, find_answer_weights, sum_by
 from allalike._core.columns.values import Values, find_places, frame_of
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.registry import did_you_mean
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.gold import History
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import cut_block, pick_tasks

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.answers import format_columns, format_excluded
 from allalike.errors import DataNote
 from allalike.result.summary import Summary
@@ -29,7 +29,7 @@ _N_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Remark:
+class Message:
     """Sentence, with the option, value and names with which an interface formats it."""
 
     sentence: str
@@ -99,40 +99,40 @@ _LABELS = {
 }  # by inferred label type; with a bracket if it was inferred with options
 
 
-def describe_input(summary: Summary) -> list[Remark]:
+def describe_input(summary: Summary) -> list[Message]:
     """Describe inferred options and excluded rows.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
-    >>> describe_input(Summary.from_dict({**found, "repeats_set_aside": 3}))[0]
-    Remark(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=())
+    >>> describe_input(Summary.from_dict(found))[0]
+    Message(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=())
     """
     return [*_recognised(summary), *_describe_estimate(summary.domain), *_left_out(summary)]
 
 
-def describe_warnings(summary: Summary) -> list[Remark]:
+def describe_warnings(summary: Summary) -> list[Message]:
     """Return the data warnings except those about numbers, which `describe_input` covers."""
     from allalike.checks import NUMBERS
 
-    return [Remark(text) for text in summary.warnings if not text.startswith(NUMBERS)]
+    return [Message(text) for text in summary.warnings if not text.startswith(NUMBERS)]
 
 
-def list_all_notes(summary: Summary) -> list[Remark]:
+def list_all_notes(summary: Summary) -> list[Message]:
     """Return the messages about inferred options and excluded rows, and the data warnings."""
-    return [*describe_input(summary), *map(Remark, summary.remarks), *describe_warnings(summary)]
+    return [*describe_input(summary), *map(Message, summary.messages), *describe_warnings(summary)]
 
 
-def list_notes(summary: Summary) -> list[Remark]:
+def list_notes(summary: Summary) -> list[Message]:
     """Return the messages about excluded rows, the messages of a reader, and the data warnings."""
-    return [*_left_out(summary), *map(Remark, (*summary.remarks, *summary.warnings))]
+    return [*_left_out(summary), *map(Message, (*summary.messages, *summary.warnings))]
 
 
-def _recognised(summary: Summary) -> Iterator[Remark]:
+def _recognised(summary: Summary) -> Iterator[Message]:
     from allalike.readers.tools import TOOLS
 
     guessed = summary.guessed
     if columns := guessed.get("columns"):
-        yield Remark(f"Detected: {format_columns(columns)}.", "columns", columns)
+        yield Message(f"Detected: {format_columns(columns)}.", "columns", columns)
     for option, value in guessed.items():
         if option not in _OWN_SENTENCES:
             texts = {
@@ -141,57 +141,57 @@ def _recognised(summary: Summary) -> Iterator[Remark]:
                 "duplicates": "several rows are one answer",
             }
             text = texts.get(option, f"{option.replace('_', ' ')} {value}")
-            yield Remark(f"Detected: {text}.", option, value)
+            yield Message(f"Detected: {text}.", option, value)
     if layout := guessed.get("layout"):
-        guess = Remark(f"Detected: masks lie as {layout}.", "layout", layout)
-        yield guess if "/" in layout else Remark(f"Read: the masks listed in {layout}.")
+        guess = Message(f"Detected: masks lie as {layout}.", "layout", layout)
+        yield guess if "/" in layout else Message(f"Read: the masks listed in {layout}.")
     if name := guessed.get("domain"):
         yield _name_kind(name, summary.domain.numbers)
     if engine := guessed.get("engine"):
-        yield Remark(
+        yield Message(
             "Note: the files are larger than half of the free memory, so the answers are kept on disk"
             f" (engine='{engine}'; engine='memory' overrides)."
         )
 
 
-def _name_kind(name: str, numbers: str) -> Remark:
+def _name_kind(name: str, numbers: str) -> Message:
     """Describe the inferred label type, and the consequence for numbers."""
     if name == "categorical" and numbers:
         more = " Use domain='ordinal' if they are ratings." if numbers == "in a row" else ""
-        return Remark(
+        return Message(
             f"Detected: the labels are classes, although they are numbers. Use domain='real' to estimate means.{more}"
         )
     kind, bracket, _ = name.partition("(")
     text = f"Detected: the labels are {_LABELS.get(kind + bracket) or _LABELS.get(kind) or f'{name}.'}"
-    return Remark(text) if name in ("real", "date", "ordinal") else Remark(text, "domain", name)
+    return Message(text) if name in ("real", "date", "ordinal") else Message(text, "domain", name)
 
 
-def _describe_estimate(domain: LabelKind) -> Iterator[Remark]:
+def _describe_estimate(domain: LabelKind) -> Iterator[Message]:
     """Describe the chosen quorum and the estimator of ratings, with the option that changes them."""
     if domain.quorum_curve is not None and isinstance(domain.quorum, float):
         radius = f"radius={domain.radius:g}, " if domain.radius else ""
         fixed = f"domain='{domain.name}({radius}quorum=0.5)'"
-        yield Remark(f"quorum: {domain.quorum:.2f} (chosen; fixed with {fixed}).")
+        yield Message(f"quorum: {domain.quorum:.2f} (chosen; fixed with {fixed}).")
     if domain.name == "ordinal" and domain.target:
         here, other, name = "one correct level, the weighted median", "the mean of opinions", "mean"
         if domain.target == "mean":
             here, other, name = "the level nearest to the mean of opinions", "one correct level", "level"
         given = domain.levels_from == "given"
         how = f"add target={name} to its options" if given else f"domain='ordinal(target={name})'"
-        yield Remark(f"Each label is {here}; for {other}: {how}.")
+        yield Message(f"Each label is {here}; for {other}: {how}.")
 
 
-def _left_out(summary: Summary) -> Iterator[Remark]:
+def _left_out(summary: Summary) -> Iterator[Message]:
     if summary.missing_dropped:
-        yield Remark(format_excluded("missing_dropped", summary.missing_dropped), "missing", "drop")
+        yield Message(format_excluded("missing_dropped", summary.missing_dropped), "missing", "drop")
     if summary.abstained_dropped:
-        yield Remark(format_excluded("abstained_dropped", summary.abstained_dropped), "abstain_label")
+        yield Message(format_excluded("abstained_dropped", summary.abstained_dropped), "abstain_label")
     if unparsed := summary.unparsed:
         part = f"{count(unparsed.labels, 'label')} ({share(unparsed.labels, unparsed.of)})"
-        yield Remark(f"Excluded {part} without a recognisable answer, such as {unparsed.example!r}.")
-    for name in ("repeats_added", "repeats_set_aside"):
+        yield Message(f"Excluded {part} without a recognisable answer, such as {unparsed.example!r}.")
+    for name in ("duplicates_added", "duplicates_removed"):
         if number := getattr(summary, name):
-            yield Remark(f"{format_excluded(name, number).removesuffix('.')} (option duplicates=).")
+            yield Message(f"{format_excluded(name, number).removesuffix('.')} (option duplicates=).")
 
 
 def note(summary: Mapping[str, Any], issues: Iterable[Issue], *, stacklevel: int) -> None:
@@ -250,7 +250,7 @@ def name_unweighted(domain: LabelKind) -> str:
 
 
 def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Describe the labels changed by weights, and ties; changed numbers are not counted, because most of them change.
+    """Describe the labels changed by weights, and frequent ties; numbers are not counted, because most of them change.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical", "rule": "plurality"}}
@@ -262,7 +262,7 @@ def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
         differ = "differs" if summary.changed == 1 else "differ"
         unweighted = name_unweighted(summary.domain)
         texts.append(f"{summary.changed:,} of {count(summary.tasks, 'label')} {differ} from the {unweighted}.")
-    if summary.tied:
+    if summary.tied > summary.tasks / 10:
         how = "by the order of labels" if summary.ties == "first" else "at random"
         texts.append(f"Ties were broken {how} in {count(summary.tied, 'task')}.")
     return texts
@@ -273,13 +273,13 @@ def format_ties(summary: Summary) -> str:
     return f"; a tie was broken in {count(summary.tied, 'task')}" if summary.tied else ""
 
 
-def describe_label_confidence(summary: Summary, unweighted: float | None = None) -> Iterator[Remark]:
+def describe_label_confidence(summary: Summary, unweighted: float | None = None) -> Iterator[Message]:
     """Describe the expected shares of correct labels, with and without weights, and labels left empty."""
     if sure := summary.confidence:
-        yield Remark(_format_confidence(sure, unweighted if summary.changed else None, known=summary.gold is not None))
+        yield Message(_format_confidence(sure, unweighted if summary.changed else None, known=summary.gold is not None))
     if summary.abstained is not None:
         part = share(summary.abstained, summary.tasks)
-        yield Remark(
+        yield Message(
             f"{count(summary.abstained, 'label')} ({part}) with a confidence below {summary.min_confidence:g}"
             f" {'is' if summary.abstained == 1 else 'are'} left empty.",
             "min_confidence",
@@ -292,27 +292,27 @@ def _format_confidence(sure: ConfidenceSummary, unweighted: float | None, *, kno
     expected = sure.mean if sure.share_right is None else sure.share_right
     right, vote, interval = percent(expected), "", ""
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
-    if unweighted is not None:
-        vote = f", and {percent(max(unweighted + expected - sure.mean, 0.0))} of the majority vote"
-    if sure.share_right_low is not None and sure.share_right_high is not None:
-        source = ", measured on gold labels" if known else " in past crowds"
+    if unweighted is not None and (other := percent(max(unweighted + expected - sure.mean, 0.0))) != right:
+        vote = f", and {other} of the majority vote"
+    if sure.share_right_low is not None and sure.share_right_high is not None and sure.share_right_low <= 0.99:
+        source = ", from gold labels" if known else " in past crowds"
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
         interval = f" ({low} to {high} %{source})"
     return f"{about} of the labels should be correct{interval}{vote}."
 
 
-def describe_gold_error(summary: Summary) -> Iterator[Remark]:
+def describe_gold_error(summary: Summary) -> Iterator[Message]:
     """Describe the error on gold labels, and the correlation between disparities and workers' errors."""
     gold = summary.gold
     if gold is None or gold.error is None:
         return
     write = percent_of if summary.domain.distance == "hamming" else two_digits
-    yield Remark(
+    yield Message(
         f"Error on the gold labels of {count(gold.tasks, 'task')}: {write(gold.error)}; with the"
         f" {name_unweighted(summary.domain)} {write(gold.unweighted_error or 0.0)}."
     )
     if gold.disparity_error_correlation:
-        yield Remark(format_correlation(gold.disparity_error_correlation))
+        yield Message(format_correlation(gold.disparity_error_correlation))
 
 
 def format_correlation(found: Correlation) -> str:
@@ -323,18 +323,18 @@ def format_correlation(found: Correlation) -> str:
     )
 
 
-def describe_model(summary: Summary) -> list[Remark]:
+def describe_model(summary: Summary) -> list[Message]:
     """Describe the chosen model, and an alternative solution if there is one."""
     if summary.model is None:
         return []
-    text, second = _name_model(summary, summary.model), summary.model.second_reading
+    text, second = _name_model(summary, summary.model), summary.model.alternative
     more = [f"{format_alternative_model(second)} (gold=)."] if second is not None else []
-    return [Remark(sentence) for sentence in ([f"{text}."] if text else []) + more]
+    return [Message(sentence) for sentence in ([f"{text}."] if text else []) + more]
 
 
 def _name_model(summary: Summary, model: ModelSummary) -> str:
     unweighted = name_unweighted(summary.domain)
-    if model.workers == "alike":
+    if model.workers == "equal":
         return f"{unweighted.capitalize()}: the workers are equally good"
     if model.fields is not None:
         return "Workers are weighted in each field; their weight is the mean over the fields"
@@ -360,45 +360,45 @@ def format_alternative_model(second: AlternativeModel) -> str:
 # Changes after an update: changed labels, workers who improved or got worse, new copy groups.
 
 
-def describe_changes(summary: Summary) -> Iterator[Remark]:
+def describe_changes(summary: Summary) -> Iterator[Message]:
     """Describe the changes after answers were added.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
-    >>> more = {"answers": 2, "turned": 1, "of": 3, "truths": [{"task": "t1", "before": "x", "now": "y"}], "tested": 1}
+    >>> more = {"answers": 2, "n_changed": 1, "of": 3, "changed": [{"task": 1, "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
     ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
     >>> for remark in describe_changes(Summary.from_dict({**found, "changes": {**more, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers added.
-    1 of 3 labels (33.3 %) changed: task t1 from x to y.
+    1 of 3 labels (33.3 %) changed: task 1 from x to y.
     ada got worse: mean error 0.4 above that of others, before 0.1 (difference 0.1 to 0.5, p = 0.002).
     """
     changes = summary.changes
     if changes is None:
         return
-    aside = f", {count(changes.set_aside, 'repeated answer')} removed" if changes.set_aside else ""
-    yield Remark(f"{count(changes.answers, 'answer')} added{aside}.")
+    aside = f", {count(changes.duplicates_removed, 'repeated answer')} removed" if changes.duplicates_removed else ""
+    yield Message(f"{count(changes.answers, 'answer')} added{aside}.")
     if changes.labels:
-        yield Remark(f"New labels: {name_some(changes.labels, len(changes.labels))}.")
-    if changes.turned is None:
-        yield Remark("Changed labels are not listed: labels of this type all shift slightly with new answers.")
+        yield Message(f"New labels: {name_some(changes.labels, len(changes.labels))}.")
+    if changes.n_changed is None:
+        yield Message("Changed labels are not listed: labels of this type all shift slightly with new answers.")
     else:
-        tasks = [f"task {each.task} from {each.before} to {each.now}" for each in changes.truths[:_N_NAMED]]
-        listed = f": {name_some(tasks, changes.turned, _N_NAMED)}" if tasks else ""
-        part = f" ({share(changes.turned, changes.of)})" if changes.turned else ""
-        yield Remark(f"{changes.turned:,} of {count(changes.of, 'label')}{part} changed{listed}.")
+        tasks = [f"task {each.task} from {each.before} to {each.now}" for each in changes.changed[:_N_NAMED]]
+        listed = f": {name_some(tasks, changes.n_changed, _N_NAMED)}" if tasks else ""
+        part = f" ({share(changes.n_changed, changes.of)})" if changes.n_changed else ""
+        yield Message(f"{changes.n_changed:,} of {count(changes.of, 'label')}{part} changed{listed}.")
     for each in changes.workers[:_N_NAMED]:
         side = "above" if each.now > 0 else "below"
-        yield Remark(
+        yield Message(
             f"{each.worker} got {each.what}: mean error {abs(each.now):.2g} {side} that of others, before"
             f" {each.before:.2g} (difference {each.ci_low:.2g} to {each.ci_high:.2g}, p = {each.p_value:.2g}).",
             names=[each.worker],
         )
     if changes.tested and not changes.workers:
-        yield Remark(f"No significant change among {count(changes.tested, 'worker')} with ten old and ten new answers.")
+        yield Message(f"No significant change among {count(changes.tested, 'worker')} with 10 old and 10 new answers.")
     for members in changes.copies[:_N_NAMED]:
-        yield Remark(f"New copy group: {name_some(members, len(members))}.", names=members)
+        yield Message(f"New copy group: {name_some(members, len(members))}.", names=members)
 
 
 # Crowd: copy groups, uninformative workers, workers who are worse than others, and workers with few answers.
@@ -407,13 +407,13 @@ def describe_changes(summary: Summary) -> Iterator[Remark]:
 _N_SHOWN = 3  # groups, and workers who are worse
 
 
-def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Remark]:
+def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Message]:
     """Describe uninformative workers, workers who are worse than the crowd, and copy groups, with the evidence."""
     trust = summary.screening
     if trust is None:
         return
     if parts := trust.components:
-        yield Remark(
+        yield Message(
             f"The workers fall into {parts.number:,} components without common tasks, the largest with"
             f" {count(parts.largest, 'worker')}. Workers of different components cannot be compared."
         )
@@ -426,23 +426,23 @@ def describe_screening(summary: Summary, *, flagged: bool = True) -> Iterator[Re
         number = trust.n_groups["copies"]
         listed = "; ".join(name_some(group.members, group.size) for group in copies[:_N_SHOWN])
         more = f" and {number - _N_SHOWN:,} more" if number > _N_SHOWN else ""
-        yield Remark(
+        yield Message(
             f"{count(number, 'copy group')}, counted once: {listed}{more} (screening=False counts all).",
             names=[name for group in copies[:_N_SHOWN] for name in group.members],
         )
 
 
-def _describe_uninformative(found: UninformativeWorkers) -> Remark:
+def _describe_uninformative(found: UninformativeWorkers) -> Message:
     names = [each.worker for each in found.named]
     are = "is" if found.workers == 1 else "are"
-    return Remark(
+    return Message(
         f"{name_some(names, found.workers)} {are} uninformative: the answers"
         f" ({100 * found.share_of_answers:.0f} %) do not depend on the tasks. They are included, because they are few.",
         names=names,
     )
 
 
-def _describe_flagged(flagged: FlaggedWorkers) -> Remark:
+def _describe_flagged(flagged: FlaggedWorkers) -> Message:
     write = percent_of if flagged.unit == "error_rate" else two_digits
     errors = []
     for each in flagged.named:
@@ -451,7 +451,7 @@ def _describe_flagged(flagged: FlaggedWorkers) -> Remark:
             error = f"{write(each.ci_low)} to {write(each.ci_high)}"
         errors.append(f"{each.worker} ({error})")
     unit = {"error_rate": "error rate", "rmse": "RMSE"}.get(flagged.unit, "error")
-    return Remark(
+    return Message(
         f"{name_some(errors, flagged.workers, _N_SHOWN)} {'has' if flagged.workers == 1 else 'have'} a significantly"
         f" larger {unit} than the crowd ({write(flagged.crowd)}).",
         names=[each.worker for each in flagged.named],

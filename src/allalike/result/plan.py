@@ -34,7 +34,7 @@ import numpy as np
 
 from allalike._core.columns.values import Values, frame_of
 from allalike._core.options import check_number
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.engines.sample import pick_tasks
 from allalike.errors import InputError, OptionError, UnsupportedError
 from allalike.methods.auto.next_labels import expect_gains

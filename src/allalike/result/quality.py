@@ -26,7 +26,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
-from allalike._core.words import cut
+from allalike._core.text_format import cut
 from allalike.domains.contract import Marks
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import frame_of
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.options import check_number
 from allalike.engines.sample import sample_tasks, thin_tasks
 from allalike.errors import OptionError, UnknownNameError, UnsupportedError
-from allalike.frames import Frame, Framed
+from allalike.frames import Frame, FrameMixin
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.methods.fit import CopyGroups
 from allalike.result.messages import list_all_notes
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from allalike.engines import Run, TaskTable
     from allalike.methods import Fit, Method
     from allalike.reliability.agreement import Agreement
-    from allalike.report.material import Material
     from allalike.report.plot import Plots
+    from allalike.report.report_data import Material
     from allalike.result.explain import TaskExplanation, WorkerExplanation
     from allalike.result.plan import AnswerPlan
 
@@ -44,7 +44,7 @@ _MAX_LOOKED_AT, _MAX_COMPARED = 5_000_000, 100_000  # answers for a table of qua
 
 
 @dataclass(frozen=True)
-class Result(Framed[Frame]):
+class Result(FrameMixin[Frame]):
     """The estimated labels, the workers with their weights and errors, and how they were computed.
 
     ``found`` has the estimated labels per task, ``call`` is None if it cannot be repeated, `save` never replaces
@@ -510,6 +510,6 @@ class Result(Framed[Frame]):
 
     def _material(self) -> Material:
         """Return the material of a report."""
-        from allalike.report.material import Material
+        from allalike.report.report_data import Material
 
         return Material(self)

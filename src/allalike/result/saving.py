@@ -22,7 +22,7 @@ from allalike.answers.storage import UnwritableError
 from allalike.errors import InputError, OptionError, OutputError
 from allalike.methods.auto.next_labels import rank_tasks
 from allalike.readers.formats.files import Files
-from allalike.readers.formats.places import local_name
+from allalike.readers.formats.remote_files import local_name
 from allalike.readers.sources import list_inputs
 from allalike.result.quality import put_flagged_first
 from allalike.result.saved import FORMAT, STATE, SUMMARY, find_digest, read_summary, write_call
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array
     from allalike.engines import TaskTable
-    from allalike.report.material import Material
+    from allalike.report.report_data import Material
     from allalike.result.result import Result
 
     Tables = Mapping[str, Mapping[str, Values | Array]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from allalike._core.blocks.block import sum_by
 from allalike._core.columns.values import text_column
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike.methods.auto.gold_calibration import estimate_share_right
 from allalike.methods.auto.uncertainty import NORMAL_QUANTILE
 from allalike.result.tables import fault_columns, trust_columns
@@ -178,7 +178,7 @@ def keep_known(block: Block, found: dict[str, Array], encoding: Encoding) -> dic
     task = block.gold_task[answered]
     known = np.zeros(block.n_tasks, bool)
     known[task] = True
-    put = _put_known if encoding.fields is None else encoding.fields.put_known
+    put = _put_known if encoding.fields is None else encoding.fields.insert_gold
     found = put(found, task, truths[answered])
     label = found["label"]
     certain = (("confidence", 1.0), ("within_one", 1.0), ("error", 0.0))
@@ -287,7 +287,7 @@ def group_columns(run: Run, fit: Fit) -> dict[str, Values | Array]:
 def _describe_group(run: Run, group: CopyGroup) -> dict[str, Any]:
     """Describe a copy group or a group of similar workers."""
     return {
-        "kind": "copies" if group.copies else "alike",
+        "kind": "copies" if group.copies else "similar",
         "members": [run.workers[number] for number in group.members],
         "size": len(group.members),
         "common_tasks": group.common,
@@ -323,7 +323,7 @@ def _describe_screening(run: Run, fit: Fit) -> dict[str, Any]:
         },
         **({"flagged": flagged} if flagged else {}),
         "groups": [{**each, "members": each["members"][:_MAX_NAMED]} for each in described[:_MAX_NAMED]],
-        "n_groups": {kind: sum(each["kind"] == kind for each in described) for kind in ("copies", "alike")},
+        "n_groups": {kind: sum(each["kind"] == kind for each in described) for kind in ("copies", "similar")},
     }
 
 

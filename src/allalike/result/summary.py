@@ -74,17 +74,16 @@ class AlternativeModel(Section):
 
 
 class ModelSummary(Section):
-    """Model that a method chose, and the reason; ``copies`` and ``signal`` explain why a screening step was skipped."""
+    """Model that a method chose, and the reason; ``copies`` explains why copies were not searched."""
 
     workers: str = ""
     fields: dict[str, Any] | None = None
     chosen: str = ""
     why: str = ""
-    known_truths: Any = None
+    gold_calibration: Any = None
     f_ratio: float | None = None
     start: str = ""
-    second_reading: AlternativeModel | None = None
-    signal: str = ""
+    alternative: AlternativeModel | None = None
     copies: str = ""
 
 
@@ -196,12 +195,12 @@ class Changes(Section):
     """Changes after answers were added."""
 
     answers: int
-    turned: int | None
+    n_changed: int | None
     of: int
     tested: int
-    set_aside: int = 0
+    duplicates_removed: int = 0
     labels: tuple[str, ...] = ()
-    truths: tuple[ChangedLabel, ...] = ()
+    changed: tuple[ChangedLabel, ...] = ()
     workers: tuple[ChangedWorker, ...] = ()
     copies: tuple[tuple[Any, ...], ...] = ()
 
@@ -236,10 +235,10 @@ class Summary(Section):
     missing_dropped: int = 0
     abstained_dropped: int = 0
     unparsed: Unparsed | None = None
-    repeats_added: int = 0
-    repeats_set_aside: int = 0
+    duplicates_added: int = 0
+    duplicates_removed: int = 0
     silent: int | None = None
-    remarks: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = {}
     changes: Changes | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import Values, shorten, table_of, text_column
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.answers import format_columns
 from allalike.frames import number_repeated
 from allalike.methods.auto.uncertainty import FEW

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 
 _DIGITS = 9
 

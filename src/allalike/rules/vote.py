@@ -93,8 +93,8 @@ def best_worker(block: Block, weights: Floats, faults: Floats, ties: Ties) -> De
     it uses only one of them.
 
     >>> import allalike
-    >>> said = {"ada": ["a b c", "d e"], "bob": ["a b", "d e"], "eve": ["z", "y"]}
-    >>> rows = [(worker, task, text) for worker, texts in said.items() for task, text in enumerate(texts)]
+    >>> answers = {"ada": ["a b c", "d e"], "bob": ["a b", "d e"], "eve": ["z", "y"]}
+    >>> rows = [(worker, task, text) for worker, texts in answers.items() for task, text in enumerate(texts)]
     >>> domain = allalike.Text(distance="tokens", rule="best worker")
     >>> allalike.discover(rows, domain=domain, method="P-TD").truth["label"].tolist()[1]
     'd e'

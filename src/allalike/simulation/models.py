@@ -14,7 +14,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import arrow_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike._core.limits import MAX_ITEMS
 from allalike._core.options import Options, check_choice, choice, number, share, whole
 from allalike.distances import lengths, overlap

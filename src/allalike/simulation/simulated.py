@@ -20,7 +20,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
-from allalike._core.late import pa, pd
+from allalike._core.lazy_imports import pa, pd
 from allalike._core.masks import Mask, write_masks
 from allalike._core.options import check_number
 from allalike._core.system.files import Output

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike._core.system.memory import check_memory
 from allalike._core.system.progress import pieces
 

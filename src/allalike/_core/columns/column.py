@@ -30,7 +30,7 @@ from allalike._core.columns.values import (
     reads_as_number,
     shorten,
 )
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike.errors import InputError, LabelError
 
 _Part = tuple["Column", npt.NDArray[np.int64]]

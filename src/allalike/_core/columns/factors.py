@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.hashes import call, cast, hash_strings, is_each, mix, string_bytes, string_words, write
 from allalike._core.columns.values import Values, arrow_of, is_string, is_text, numpy_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]

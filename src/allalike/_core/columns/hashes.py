@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 
 Hashes = npt.NDArray[np.uint64]
 _STRINGS_PER_PIECE = 1 << 15  # hashed together, so that their words stay in the cache

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.hashes import call, cast, hash_objects, hash_strings, mix, string_bytes
-from allalike._core.late import pa, pc, pd
+from allalike._core.lazy_imports import pa, pc, pd
 from allalike.errors import InputError
 
 Mask = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 
 FORMATS = ("csv", "parquet")
 

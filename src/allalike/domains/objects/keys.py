@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 
 BOX_KEYS = {
     ("bbox",): "xywh",

@@ -19,7 +19,7 @@ import numpy as np
 
 from allalike._core.blocks.block import Array
 from allalike._core.columns.column import Column, RecordColumn
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.options import check_number
 from allalike._core.registry import choose

@@ -382,7 +382,7 @@ class RecordEncoding(Encoding):
             units[number] = float(length / pairs) if unit and length > 0 else float(unit > 0)
         return replace(self, units=tuple(units))
 
-    def put_known(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
+    def insert_gold(self, found: Mapping[str, Array], task: Array, truths: Array) -> dict[str, Array]:
         """Insert gold labels field by field; fields without gold keep their estimates."""
         label, sure = found["label"].copy(), found["sure"].copy()
         filled = filled_in(label)

@@ -19,7 +19,7 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize
 from allalike._core.columns.values import arrow_of, numpy_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike._core.system.files import atomic_file
 from allalike._core.system.processes import pack, unpack
 from allalike._core.system.tables import write_tables

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from allalike._core.columns.column import Column
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.system.addresses import find_address
 from allalike.engines.routing import ROLES
 from allalike.engines.spark.session import find_reason, find_session
 from allalike.engines.spark.shuffle import SparkSource
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import ENDINGS as PACKED_ENDINGS
-from allalike.readers.formats.failures import check_names
 from allalike.readers.formats.files import ENDINGS
+from allalike.readers.formats.read_errors import check_names
 from allalike.readers.formats.source import Source
 from allalike.readers.reshaping.comparisons import (
     ALL,

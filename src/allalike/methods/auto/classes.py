@@ -48,7 +48,7 @@ from allalike.methods.auto.confusion_matrices import (
     strength_of,
 )
 from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
-from allalike.methods.auto.gold_calibration import Learned, learn, lower_confidence, set_confidence
+from allalike.methods.auto.gold_calibration import GoldFit, learn, lower_confidence, set_confidence
 from allalike.methods.auto.knowledge import find_class_probabilities, fit_knowledge, take_sample
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.screening import Screening
@@ -56,7 +56,7 @@ from allalike.methods.auto.split_half import CLEARLY, test_halves
 from allalike.methods.auto.uncertainty import estimate_class_errors
 from allalike.methods.fit import Decide, Fit
 from allalike.methods.proximity import Peers, normalise
-from allalike.methods.steps.ballots import take_most_probable, vote_shares
+from allalike.methods.steps.vote_matrix import take_most_probable, vote_shares
 
 MAX_CLASSES = 20
 VOTE, KNOWS, MATRICES = "majority vote", "knows or guesses", "confusion matrices"
@@ -73,7 +73,7 @@ _TABLES = 20  # tables of answer probabilities in memory at a time
 WHY = {
     "camps": "workers are two camps, each of which agrees with itself only",
     "workers": "there are fewer than three workers",
-    "equal": "workers are alike",
+    "equal": "workers are equally good",
     "refuted": "a split-half test does not support weights",
 }
 
@@ -115,7 +115,7 @@ def fit_classes(run: Run, screening: Screening, *, sample_answers: int, use_gold
     weight = np.where(model.name != VOTE or known is not None, weight, 1.0) / members
     notes = {**model.notes, **screening.notes}
     if known is not None:
-        notes["known_truths"] = {"tasks": known.number, "crowd": known.crowd}
+        notes["gold_calibration"] = {"tasks": known.number, "crowd": known.crowd}
     fit = Fit(
         disparity=disparity[groups.number],
         fault=error_rate,
@@ -186,7 +186,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
     if agreement.p_value >= _SIGNIFICANT and strength_of(run.history) >= EQUAL:
         far = np.nan_to_num(disparity, nan=1.0)
         closer = 1 - _TIE * far / max(float(far.max()), _TIE)
-        return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "alike", **notes})
+        return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "equal", **notes})
     if workers < _MIN_WORKERS:
         return _know_or_guess(crowd, sample, {"why": "there are fewer than four workers", **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
@@ -199,7 +199,7 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["refuted"], **notes})
     alternative = describe_alternative(some, solutions, run.workers)
     chosen = refine(crowd, agreement.strength, solutions[0]) if sampled else solutions[0]
-    notes |= {"chosen": MATRICES, "start": chosen.start, **({"second_reading": alternative} if alternative else {})}
+    notes |= {"chosen": MATRICES, "start": chosen.start, **({"alternative": alternative} if alternative else {})}
     return ChosenModel(MATRICES, (chosen.rows, chosen.shares), chosen.confusion, notes)
 
 
@@ -225,7 +225,7 @@ def _know_half(run: MemoryRun) -> Floats:
 
 
 def estimate(
-    block: Block, params: tuple[Floats, ...], *, model: str, k: int, known: Learned | None
+    block: Block, params: tuple[Floats, ...], *, model: str, k: int, known: GoldFit | None
 ) -> tuple[Floats, Floats]:
     """Return the scores that decide the class of each task, and the probabilities of the classes."""
     share = vote_shares(block, params[0] if model == VOTE else np.ones(block.n_workers), k=k)

@@ -51,7 +51,7 @@ from allalike._core.columns.values import Values
 from allalike.answers.gold import History
 from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
-from allalike.methods.steps.ballots import (
+from allalike.methods.steps.vote_matrix import (
     add_up,
     cells_of,
     count_ballots,

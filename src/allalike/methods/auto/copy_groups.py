@@ -55,9 +55,9 @@ from allalike._core.blocks.block import (
 from allalike._core.blocks.pairs import AnswerHashes, list_entries
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run
-from allalike.engines.ranges import count_met, find_parts, fit_ranges, look_through, number_parts
+from allalike.engines.ranges import count_met, find_parts, fit_ranges, iter_ranges, number_parts
 from allalike.methods.fit import CopyGroup, CopyGroups
-from allalike.methods.steps.ballots import count_labels
+from allalike.methods.steps.vote_matrix import count_labels
 
 Workers = npt.NDArray[np.intp]
 _MIN_COMMON = 5  # common tasks of a pair that is compared
@@ -157,9 +157,7 @@ def _compare_pairs(run: Run) -> _Pairs | None:
     if run.encoding.n_labels <= _MAX_LABELS:
         counts = run.sum(partial(count_labels, k=run.encoding.n_labels))["counts"]
         share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1.0)
-    found = list(
-        look_through(run, run.kernels.pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL))
-    )
+    found = list(iter_ranges(run, run.kernels.pair_sums, ranges, partial(_keep_close, varied=share <= _MOST_ONE_LABEL)))
     usual, closest = (np.concatenate([part[place] for part in found]) for place in (0, 1))
     n_pairs = sum(part[2] for part in found) / 2
     left, right, common, differ, exact = map(np.concatenate, zip(*(part[3] for part in found), strict=True))

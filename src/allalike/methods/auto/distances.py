@@ -66,7 +66,7 @@ _PROFILE_ROUNDS, _PROFILE_ANSWERS = 8, 20_000
 _LEAST = 1e-6  # minimum q, so that one answer cannot rule out a level
 _LEAST_ERROR = 0.01  # minimum error rate of a typical worker
 _ROUNDING = 1e-9
-_ALIKE = "workers are alike"
+_EQUAL = "workers are equally good"
 _FEW = "there are fewer than two answers per task"
 _CAMPS = "workers are two camps, each of which agrees with itself only"
 _REFUTED = "a split-half test does not support weights"
@@ -120,7 +120,7 @@ def _choose_weights(
     elif lines is not None:
         weight, notes = lines.weight, {**notes, **describe_choice(lines.choice)}
     elif np.isinf(errors.strength):
-        why, notes["workers"] = _ALIKE, "alike"
+        why, notes["workers"] = _EQUAL, "equal"
     elif errors.per_task < _MIN_ANSWERS:
         why = _FEW
     else:

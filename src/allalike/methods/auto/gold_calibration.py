@@ -38,8 +38,8 @@ from allalike.engines import Run
 from allalike.engines.sample import pick_known
 from allalike.engines.sums import select_workers
 from allalike.methods.auto.uncertainty import MIN_GOLD, NORMAL_QUANTILE
-from allalike.methods.steps.ballots import count_votes, row_peaks, row_sums, softmax
 from allalike.methods.steps.odds import descend
+from allalike.methods.steps.vote_matrix import count_votes, row_peaks, row_sums, softmax
 
 _CROWD_SPREAD, _CLASS_SPREAD = 0.5, 0.25  # standard deviations of the prior
 _WORKER_SPREADS = (0.0, 0.125, 0.25, 0.5, 1.0)  # of w; with 0, p is unchanged
@@ -56,7 +56,7 @@ _LOWER = 0.2  # logits subtracted from a confidence without gold
 
 
 @dataclass(frozen=True)
-class Learned:
+class GoldFit:
     """The coefficients a, b and w, the number of gold labels, and the calibration of confidences."""
 
     crowd: float
@@ -74,7 +74,7 @@ class Learned:
         return set_confidence(belief, belief.argmax(axis=1), self.confidence.apply(row_peaks(belief)))
 
 
-def learn(run: Run, believe: Callable[[Block], Floats]) -> Learned:
+def learn(run: Run, believe: Callable[[Block], Floats]) -> GoldFit:
     """Fit the coefficients to the gold labels of a run; ``believe`` returns class probabilities without gold."""
     block = pick_known(run, _MOST)
     truth = np.full(block.n_tasks, run.encoding.n_labels)
@@ -124,7 +124,7 @@ class _Facts:
         task = (np.cumsum(kept) - 1)[self.task][rows]
         return _Facts(self.belief[kept], self.truth[kept], task, self.worker[rows], self.label[rows], self.n_workers)
 
-    def score(self, learned: Learned) -> Floats:
+    def score(self, learned: GoldFit) -> Floats:
         """Return log probabilities of the classes, up to a constant per task."""
         k = self.belief.shape[1]
         votes = sum_by(self.task * k + self.label, learned.workers[self.worker], self.belief.size)
@@ -135,19 +135,19 @@ class _Facts:
         likelihoods: Floats = score[np.arange(len(score)), self.truth] - softmax(score)[1]
         return likelihoods
 
-    def fit(self, worker_spread: float) -> Learned:
+    def fit(self, worker_spread: float) -> GoldFit:
         """Maximise the likelihood of the gold labels, given the prior standard deviation of w."""
         n, k = len(self.truth), self.belief.shape[1]
         if not worker_spread:
-            return Learned(1.0, np.zeros(k), np.zeros(self.n_workers), n)
+            return GoldFit(1.0, np.zeros(k), np.zeros(self.n_workers), n)
         answered = np.unique(self.worker)
         usual = np.concatenate([[1.0], np.zeros(k + len(answered))])
         spread = np.concatenate([[_CROWD_SPREAD], np.full(k, _CLASS_SPREAD), np.full(len(answered), worker_spread)])
 
-        def read(numbers: Floats) -> Learned:
+        def read(numbers: Floats) -> GoldFit:
             workers = np.zeros(self.n_workers)
             workers[answered] = numbers[1 + k :]
-            return Learned(float(numbers[0]), numbers[1 : 1 + k], workers, n)
+            return GoldFit(float(numbers[0]), numbers[1 : 1 + k], workers, n)
 
         def lose(numbers: Floats) -> tuple[float, Floats]:
             score = self.score(read(numbers))

@@ -21,7 +21,7 @@ from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import join_blocks, sample_tasks
-from allalike.methods.steps.ballots import softmax
+from allalike.methods.steps.vote_matrix import softmax
 
 WORTH_SAMPLING = 300_000  # answers above which parts of the crowd represent it
 _WORKER_ANSWERS, _LEAST_SAMPLE, _SAMPLE_ANSWERS = 200, 60_000, 400_000  # in a sample: per worker, and limits

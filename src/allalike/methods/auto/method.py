@@ -50,8 +50,8 @@ class Auto(ScreeningMethod):
         Whether to detect copies and uninformative workers, and to estimate uncertainty.
 
     >>> import allalike
-    >>> said = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
-    >>> rows = [(worker, task, label) for worker, labels in said.items() for task, label in enumerate(labels)]
+    >>> answers = {"ada": "xxyyzxyz", "bob": "xxyyzxyy", "eve": "xyyyzxxz", "kim": "yzxxzyyx", "lea": "zxzxxyzy"}
+    >>> rows = [(worker, task, label) for worker, labels in answers.items() for task, label in enumerate(labels)]
     >>> result = allalike.discover(rows, method=Auto())
     >>> "".join(result.truth["label"]), result.workers["error_rate"].round(1).tolist()
     ('xxyyzxyz', [0.1, 0.2, 0.3, 0.7, 0.8])

@@ -25,7 +25,7 @@ from allalike._core.blocks.block import Array, Floats
 from allalike.engines.sums import Piece
 
 _STEPS = (1, 3, 5)  # further answers
-_TOLD_APART = 3  # the most probable classes
+_N_CLASSES = 3  # the most probable classes
 _NEEDED = {"confidence", "gain", "gold", "label"}
 
 
@@ -36,7 +36,7 @@ def expect_gains(table: Floats, odds: Floats, k: int | None = None) -> Floats:
     array([0.3  , 0.001])
     """
     k = table.shape[1] if k is None else k
-    best = np.sort(table, axis=1)[:, : -_TOLD_APART - 1 : -1].T.copy()
+    best = np.sort(table, axis=1)[:, : -_N_CLASSES - 1 : -1].T.copy()
     gains = np.zeros(len(table))
     for each in sorted(set(odds.tolist())):
         some = odds == each

@@ -36,7 +36,7 @@ from allalike.errors import LabelError
 from allalike.methods.auto.copy_groups import find_copies
 from allalike.methods.auto.knowledge import count_needed
 from allalike.methods.fit import CopyGroups
-from allalike.methods.steps.ballots import count_labels, count_votes
+from allalike.methods.steps.vote_matrix import count_labels, count_votes
 
 _MIN_COUNTED = 3
 _GUESS_ANSWERS, _GUESS_PAIRS = 2000, 20_000
@@ -89,7 +89,7 @@ def screen(run: Run, *, plain: bool) -> Screening:
         groups = find_copies(run, sample)
     else:
         signal = measure_informativeness(run)
-        from allalike.methods.auto.copies.likeness import find_groups
+        from allalike.methods.auto.copies.similarity import find_groups
 
         groups = find_groups(run, find_guess_distance(run), signal.uninformative)
     if groups is None:

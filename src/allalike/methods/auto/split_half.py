@@ -35,7 +35,7 @@ from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.engines.sample import draw_halves, join_blocks, sample_tasks
 from allalike.engines.shards import Shard
-from allalike.methods.steps.ballots import vote_shares
+from allalike.methods.steps.vote_matrix import vote_shares
 
 CLEARLY = 2.576  # standard errors
 _MIN_TASKS = 5  # answered by both halves

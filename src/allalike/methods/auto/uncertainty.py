@@ -40,7 +40,7 @@ from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
 from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right
 from allalike.methods.fit import Uncertainty
-from allalike.methods.steps.ballots import count_labels
+from allalike.methods.steps.vote_matrix import count_labels
 
 FEW = 5  # shared tasks below which a worker is not ranked
 MIN_GOLD = 20  # gold labels needed for intervals

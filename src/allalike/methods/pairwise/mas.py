@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike._core.limits import MAX_HOURS
 from allalike._core.options import choice, flag, number, whole
 from allalike._core.system.progress import report

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from allalike._core.blocks.block import Array, Block, Floats, LabelGroups, Ties, sum_by
-from allalike.methods.steps.ballots import ClassModel
+from allalike.methods.steps.vote_matrix import ClassModel
 from allalike.rules.base import unknown
 from allalike.rules.vote import leading
 

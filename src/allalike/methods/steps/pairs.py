@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike.engines import Run
-from allalike.engines.ranges import count_met, cut_workers, look_through
+from allalike.engines.ranges import count_met, cut_workers, iter_ranges
 from allalike.errors import TooLargeError
 
 Places = npt.NDArray[np.int64]
@@ -161,7 +161,7 @@ class AllPairs:
     def measure(self, function: Callable[[Pairs], tuple[Array, ...]]) -> tuple[PairMatrix, ...]:
         """Apply a function to all pairs, and return one matrix per value that it returns."""
         n = len(self.run.workers)
-        kept = look_through(
+        kept = iter_ranges(
             self.run,
             self.run.kernels.pair_sums,
             self.ranges,

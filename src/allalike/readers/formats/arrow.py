@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.errors import InputError
 from allalike.readers.formats.compression import check_unpacked, find_limit
-from allalike.readers.formats.failures import each_batch, guard
+from allalike.readers.formats.read_errors import each_batch, guard
 from allalike.readers.formats.source import Source, join, take_rows
 
 PARQUET_ENDINGS = (".parquet", ".pq")

@@ -14,7 +14,7 @@ from copy import copy
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, NoReturn, cast
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import FREE_BOOK_BYTES, FREE_BYTES, MAX_MEMBERS, MAX_RATIO, MAX_SAMPLES, MAX_UNPACKED_BYTES
 from allalike._core.system.files import Archive
 from allalike.errors import InputError

@@ -8,7 +8,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 from allalike.errors import InputError
 from allalike.readers.formats.compression import open_bytes, read_start
 

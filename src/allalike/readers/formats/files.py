@@ -13,7 +13,7 @@ from allalike._core.registry import did_you_mean
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import check_archive, find_packing, inner_path, read_start
 from allalike.readers.formats.encodings import decode_start, find_name, guess_encoding
-from allalike.readers.formats.failures import guard, unreadable
+from allalike.readers.formats.read_errors import guard, unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,13 +15,13 @@ import numpy as np
 
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import is_nothing
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike._core.limits import MAX_LEVELS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, read_start
-from allalike.readers.formats.failures import ENGINES, check_columns, check_names, guard
-from allalike.readers.formats.places import spool_open_file
+from allalike.readers.formats.read_errors import ENGINES, check_columns, check_names, guard
+from allalike.readers.formats.remote_files import spool_open_file
 from allalike.readers.formats.source import Source, join, of_columns, of_records
 
 ROWS = {"tasks": ("task", "worker"), "workers": ("worker", "task")}  # of matrices

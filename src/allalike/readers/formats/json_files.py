@@ -12,15 +12,15 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.registry import did_you_mean
 from allalike._core.system.json_text import is_deep, parse_json
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.compression import inner_path, open_bytes
 from allalike.readers.formats.encodings import find_encoding, read_text, undecodable
-from allalike.readers.formats.failures import guard
 from allalike.readers.formats.frames import is_nested, of_nested
+from allalike.readers.formats.read_errors import guard
 from allalike.readers.formats.source import Source, of_columns, of_records
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from allalike._core.masks import ARRAYS, PICTURES, VOLUMES, MaskFile
 from allalike.errors import ColumnError, InputError, OptionError, Proposal
-from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import MANIFEST
+from allalike.readers.formats.read_errors import unreadable
 from allalike.readers.formats.source import Source, of_columns
 from allalike.readers.formats.text import open_delimited
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.values import arrow_of
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_VOTERS
 from allalike.domains import DOMAINS
 from allalike.errors import InputError, LabelError, TooLargeError

@@ -10,9 +10,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from allalike._core.columns.column import Column
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.errors import InputError
-from allalike.readers.formats.failures import check_gaps, check_names
+from allalike.readers.formats.read_errors import check_gaps, check_names
 
 if TYPE_CHECKING:
     import numpy as np

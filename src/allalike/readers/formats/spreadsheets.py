@@ -9,11 +9,11 @@ from functools import reduce
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_SHEET_ROWS
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_archive, check_prolog, check_unpacked
-from allalike.readers.formats.failures import check_gaps, check_names
+from allalike.readers.formats.read_errors import check_gaps, check_names
 from allalike.readers.formats.source import Source, of_columns
 from allalike.readers.formats.text import MIN_COLUMNS, count_above, name_columns
 

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from allalike._core.columns.values import shorten
-from allalike._core.late import late_pattern, pa, pc
+from allalike._core.lazy_imports import late_pattern, pa, pc
 from allalike._core.limits import MAX_FIELD_BYTES
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.errors import InputError
 from allalike.readers.formats.compression import find_packing, inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import SAMPLE_BYTES, decode_start, guess_encoding, undecodable, with_mark
-from allalike.readers.formats.failures import TOO_LONG, each_batch, guard
 from allalike.readers.formats.files import Files
+from allalike.readers.formats.read_errors import TOO_LONG, each_batch, guard
 from allalike.readers.formats.source import Source, take_rows
 
 Row = list[str]

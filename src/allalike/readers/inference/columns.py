@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.words import cut
+from allalike._core.text_format import cut
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import (
     EXAMPLE,

@@ -20,9 +20,9 @@ import numpy as np
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import reads_as_number
 from allalike._core.extraction import find_extractor
-from allalike._core.late import late_pattern, pa, pc
+from allalike._core.lazy_imports import late_pattern, pa, pc
 from allalike._core.system.json_text import parse_json
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.moments import is_moment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.written_labels import NumberForm
 from allalike.errors import LabelError, Proposal

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from allalike._core.columns.hashes import make_plain
 from allalike._core.columns.values import is_nothing, numpy_of
-from allalike._core.late import late_pattern, pa, pd
+from allalike._core.lazy_imports import late_pattern, pa, pd
 from allalike.readers.column_names import SYNONYM, SYNONYMS, is_aside, is_gold, name_consensus, rate_name
 
 Codes = npt.NDArray[np.int64]

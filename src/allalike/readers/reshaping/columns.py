@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from allalike._core.columns.column import Column, RecordColumn
 from allalike._core.columns.values import arrow_of, is_nothing, numpy_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.registry import find_close
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.cleaning import check_ids
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain

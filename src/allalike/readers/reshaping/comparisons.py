@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.values import arrow_of, numpy_of
-from allalike._core.late import pa, pc
+from allalike._core.lazy_imports import pa, pc
 from allalike.domains import DOMAINS, Domain
 from allalike.domains.spelling import split_items
 from allalike.errors import InputError

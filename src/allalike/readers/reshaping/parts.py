@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.columns.column import Column, RecordColumn
-from allalike._core.late import late_pattern, pd
+from allalike._core.lazy_imports import late_pattern, pd
 from allalike._core.limits import MAX_FIELDS
 from allalike.domains import DOMAINS, Domain
 from allalike.errors import OptionError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.columns.column import Column
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.registry import did_you_mean, find_close
 from allalike.errors import ColumnError, InputError, Proposal
 from allalike.readers.column_names import COLUMN, check_chosen, list_names, pick_columns

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from allalike._core.registry import Registry, find
 from allalike.errors import InputError
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import FileProbe, Tool
 
-__all__ = ["PLAIN", "TOOLS", "Peek", "Tool", "find_tool"]
+__all__ = ["PLAIN", "TOOLS", "FileProbe", "Tool", "find_tool"]
 
 _OWN_NAMES = {"worker", "task", "label"}
 PLAIN = "plain"  # reads a file as a plain table, without a tool
@@ -38,7 +38,7 @@ def find_tool(paths: Sequence[Path], name: str | None) -> Tool | None:
         return find(name, TOOLS, "tool")()
     if not paths:
         return None
-    peeks = [Peek(path) for path in paths]
+    peeks = [FileProbe(path) for path in paths]
     if set(peeks[0].names) >= _OWN_NAMES:  # a plain table with our names; no tool needs to be loaded
         return None
     known = [tool for tool in (cls() for cls in TOOLS.values()) if tool.recognises(peeks[0])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from allalike._core.system.json_text import parse_json
 from allalike.readers.column_names import rate_name
-from allalike.readers.tools.base import Peek, get, get_list, get_number, get_text, unexpected
+from allalike.readers.tools.base import FileProbe, get, get_list, get_number, get_text, unexpected
 from allalike.readers.tools.frame import REGIONS, Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _is_document(record: Record) -> bool:
     return bool(labels) and all(isinstance(value, list) for value in labels)
 
 
-def _is_doccano(peek: Peek) -> bool:
+def _is_doccano(peek: FileProbe) -> bool:
     """Return whether these are documents with labels and without a worker column."""
     names = {key for record in peek.records for key in record if key not in _DOCCANO_USER}
     return any(map(_is_document, peek.records)) and not any(rate_name(key, "worker") > 0 for key in names)

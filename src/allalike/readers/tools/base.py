@@ -21,8 +21,8 @@ from allalike._core.system.json_text import parse_json
 from allalike.errors import InputError, UnsupportedError
 from allalike.readers.formats.compression import inner_path, open_bytes, read_start
 from allalike.readers.formats.encodings import decode_start, guess_encoding
-from allalike.readers.formats.failures import unreadable
 from allalike.readers.formats.files import BOOKS, Files
+from allalike.readers.formats.read_errors import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -160,7 +160,7 @@ def _parse(text: str | bytes) -> Any:
 
 
 @dataclass(frozen=True)
-class Peek:
+class FileProbe:
     """The start of a file, in the forms that distinguish exports of tools; empty if it cannot be read."""
 
     path: Path
@@ -297,7 +297,7 @@ class Tool(ABC):
     reader: ClassVar[Any]
 
     @abstractmethod
-    def recognises(self, peek: Peek) -> bool:
+    def recognises(self, peek: FileProbe) -> bool:
         """Return whether a file was written by this tool."""
 
     @abstractmethod

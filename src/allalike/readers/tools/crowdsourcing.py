@@ -16,7 +16,7 @@ from allalike.answers.gold import match_truths
 from allalike.errors import InputError
 from allalike.readers.column_names import SYNONYMS
 from allalike.readers.formats.frames import SILENT, as_label_matrix, is_nested
-from allalike.readers.tools.base import Peek, get, get_numbers
+from allalike.readers.tools.base import FileProbe, get, get_numbers
 from allalike.readers.tools.frame import Answer, Areas, Export, record_tool, spread
 from allalike.readers.tools.sheets import Sheet, as_answers, as_sets, is_blank, list_ticked, sheet_tool
 
@@ -190,7 +190,7 @@ def figure_eight(sheet: Sheet) -> Roles:
     return worker, task, list(sheet.truths)
 
 
-def _are_pairs(peek: Peek) -> bool:
+def _are_pairs(peek: FileProbe) -> bool:
     names = set(peek.names)
     return {"left", "right", "label"} <= names and not names.isdisjoint({"worker", "performer"}) and "task" not in names
 
@@ -214,7 +214,7 @@ def crowd_kit(sheet: Sheet) -> Roles:
 _USERS = ("user", "user_id", "username")
 
 
-def _is_potato(peek: Peek) -> bool:
+def _is_potato(peek: FileProbe) -> bool:
     has_ids = "instance_id" in peek.names and not set(_USERS).isdisjoint(peek.names)
     return has_ids and any(":::" in name for name in peek.names)
 
@@ -243,7 +243,7 @@ def potato(sheet: Sheet) -> Roles:
 # Answers of peerannot and WRENCH: JSON with one object for all tasks.
 
 
-def _is_nested(peek: Peek) -> bool:
+def _is_nested(peek: FileProbe) -> bool:
     """Return whether this is a mapping of mappings of labels, and not a table by columns."""
     if peek.ending != ".json" or not is_nested(peek.document):
         return False
@@ -308,7 +308,7 @@ _RANGE = re.compile(r"(?=(?:\d\d){2,3}$)\d+")  # 1150 is 11-50
 _TEXT = ("text", "label", "value", "option")  # fields with the answer of an object, in order of preference
 
 
-def _is_classified(peek: Peek) -> bool:
+def _is_classified(peek: FileProbe) -> bool:
     """Return whether a file contains classifications of subjects, raw or processed."""
     names = set(peek.names)
     known = ({"workflow_id", "reducer"}, {_WORKER, "classification_id"}, {_WORKER, "annotations", "workflow_id"})

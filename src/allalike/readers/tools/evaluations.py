@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from allalike.readers.tools.base import Peek
+    from allalike.readers.tools.base import FileProbe
 
     Groups = dict[tuple[str, str], list["Case"]]  # by way and aspect
     Votes = list[int | None]  # 1 for the first of a pair, -1 for the second, 0 for a tie, None for no decision
@@ -306,7 +306,7 @@ def _is_archive(path: Path) -> bool:
     return path.suffix.lower() == ".eval"
 
 
-def _is_inspect(peek: Peek) -> bool:
+def _is_inspect(peek: FileProbe) -> bool:
     if peek.path.is_dir():
         return next(peek.path.glob("*.eval"), None) is not None
     log = peek.document if isinstance(peek.document, dict) else {}

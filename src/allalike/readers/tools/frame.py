@@ -23,15 +23,15 @@ import numpy as np
 
 from allalike._core.masks import Mask, check_size, draw
 from allalike._core.registry import did_you_mean
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.answers.gold import match_truths
 from allalike.errors import AllalikeError, InputError, Proposal
-from allalike.readers.formats.failures import check_gaps, check_width
+from allalike.readers.formats.read_errors import check_gaps, check_width
 from allalike.readers.formats.source import Source
 from allalike.readers.tools.base import (
     ROLES,
+    FileProbe,
     Original,
-    Peek,
     Tool,
     load_document,
     load_records,
@@ -155,7 +155,7 @@ class Areas:
 
 
 def record_tool(
-    name: str, title: str, recognises: Callable[[Peek], bool], *, shows: bool = False
+    name: str, title: str, recognises: Callable[[FileProbe], bool], *, shows: bool = False
 ) -> Callable[[Reader], type[Tool]]:
     """Make a tool from a function that yields the answers of an export; with ``shows`` it also lists tasks' content.
 

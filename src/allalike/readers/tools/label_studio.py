@@ -14,7 +14,7 @@ import numpy as np
 from allalike._core.limits import MAX_PIXELS
 from allalike._core.masks import Mask
 from allalike.errors import InputError, Proposal
-from allalike.readers.tools.base import Peek, get, get_list, get_number, get_numbers, get_text, unexpected
+from allalike.readers.tools.base import FileProbe, get, get_list, get_number, get_numbers, get_text, unexpected
 from allalike.readers.tools.frame import Answer, Export, mark, record_tool
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _is_short(names: Iterable[str]) -> bool:
     return set(names) >= _NEEDED and not {"lead_time", "created_at", "updated_at"}.isdisjoint(names)
 
 
-def _is_export(peek: Peek) -> bool:
+def _is_export(peek: FileProbe) -> bool:
     if any(map(_is_short, [peek.names, *peek.records])) or any(peek.has(f"{key}.result") for key in _SHEETS):
         return True
     return any([] in map(each.get, _SHEETS) and _TASK_KEYS & {*each} for each in peek.records)
@@ -103,7 +103,7 @@ def label_studio(export: Export) -> Iterator[Answer]:
 def _refuse_short_forms(paths: Iterable[Path]) -> None:
     """Refuse exports with one row per annotation, and propose to read them as plain tables."""
     for path in paths:
-        peek = Peek(path)
+        peek = FileProbe(path)
         if names := next(filter(_is_short, [peek.names, *peek.records]), None):
             labels = [name for name in list(names)[list(names).index("id") + 1 :] if name not in _ABOUT] or ["label"]
             roles = {"worker": "annotator", "task": "id"}

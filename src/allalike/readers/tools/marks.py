@@ -14,9 +14,9 @@ from allalike._core.masks import Mask, check_size, of_run_lengths
 from allalike.errors import InputError, Proposal
 from allalike.readers.formats.compression import check_prolog
 from allalike.readers.formats.encodings import read_text
-from allalike.readers.formats.failures import guard
+from allalike.readers.formats.read_errors import guard
 from allalike.readers.tools.base import (
-    Peek,
+    FileProbe,
     get,
     get_list,
     get_number,
@@ -74,7 +74,7 @@ def _has(found: dict[str, Any], key: str) -> bool:
     return bool(found.get(key)) and (key != "keypoints" or found.get("num_keypoints") != 0)
 
 
-def _is_coco(peek: Peek) -> bool:
+def _is_coco(peek: FileProbe) -> bool:
     """Return whether a file contains images and annotations, or a list of detections."""
     if not isinstance(peek.document, dict):
         results = ("image_id" in each and not _FIELDS.keys().isdisjoint(each) for each in peek.records)
@@ -157,7 +157,7 @@ def parse_annotations(path: Path) -> Element:
         raise InputError(f"{path} cannot be read as XML: {error}. Check that it is complete.") from error
 
 
-def _is_cvat(peek: Peek) -> bool:
+def _is_cvat(peek: FileProbe) -> bool:
     start = peek.start[:4096]
     marks = ("<meta>", "<image ", "<track ", "<version>")
     return peek.ending == ".xml" and "<annotations" in start and any(each in start for each in marks)
@@ -282,7 +282,7 @@ _OTHER |= {"N": "normalisations", "#": "notes"}
 _SPANS = "spans"
 
 
-def _is_brat(peek: Peek) -> bool:
+def _is_brat(peek: FileProbe) -> bool:
     if peek.path.is_dir():
         return next(peek.path.rglob("*.ann"), None) is not None
     return peek.ending == ".ann" or (peek.ending == ".txt" and peek.path.with_suffix(".ann").is_file())
@@ -346,7 +346,7 @@ def _is_tag(cell: str) -> bool:
     return cell in _NONE or _TAG.fullmatch(cell) is not None
 
 
-def _is_conll(peek: Peek) -> bool:
+def _is_conll(peek: FileProbe) -> bool:
     """Return whether lines end with tags, and empty lines separate sentences."""
     if peek.ending not in ("", ".txt", ".tsv", *_ENDINGS) or not peek.start:
         return False

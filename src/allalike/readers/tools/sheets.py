@@ -6,12 +6,12 @@ import re
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike.errors import InputError, Proposal
-from allalike.readers.formats.failures import check_gaps
 from allalike.readers.formats.files import open_file
+from allalike.readers.formats.read_errors import check_gaps
 from allalike.readers.formats.source import Source, join
-from allalike.readers.tools.base import Peek, Tool
+from allalike.readers.tools.base import FileProbe, Tool
 from allalike.readers.tools.frame import build_table
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 
 
 def sheet_tool(
-    name: str, title: str, recognises: Callable[[Peek], bool]
+    name: str, title: str, recognises: Callable[[FileProbe], bool]
 ) -> Callable[[Callable[[Sheet], Roles]], type[Tool]]:
     """Make a tool from a function that modifies the columns of an export and returns worker, task and questions."""
     return lambda read: SheetTool.made_of(name, title, read, recognises=staticmethod(recognises))

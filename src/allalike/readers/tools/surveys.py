@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from allalike.errors import ColumnError, InputError
 from allalike.readers.column_names import pick_columns
 from allalike.readers.formats.encodings import read_text
-from allalike.readers.formats.failures import check_gaps, guard
 from allalike.readers.formats.files import BOOKS
+from allalike.readers.formats.read_errors import check_gaps, guard
 from allalike.readers.formats.spreadsheets import read_sheet
 from allalike.readers.rating_scales import find_range, order_levels, read_ratings
-from allalike.readers.tools.base import Peek, Tool, count_up, split_cells
+from allalike.readers.tools.base import FileProbe, Tool, count_up, split_cells
 from allalike.readers.tools.frame import build_table
 from allalike.readers.tools.sheets import as_column, is_blank, is_number
 
@@ -113,7 +113,7 @@ class SurveyTool(Tool):
     known: ClassVar[re.Pattern[str]]
     written: ClassVar[re.Pattern[str]]
 
-    def recognises(self, peek: Peek) -> bool:
+    def recognises(self, peek: FileProbe) -> bool:
         """Return whether the first or second row of a file contains the tool's columns."""
         rows = [set(map(_code, row)) for row in peek.rows[:2]]
         return any(head <= row for head in self.heads for row in rows)
@@ -227,7 +227,7 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
     if not path.is_file():
         raise InputError(f"{path} is not a file. Give the file of an export.")
-    is_book = Peek(path).ending in BOOKS
+    is_book = FileProbe(path).ending in BOOKS
     read = read_sheet if is_book else lambda path: list(filter(None, split_cells(read_text(path, files.encoding))))
     try:
         rows: list[list[str]] = guard(path, "text with columns", lambda: read(path))
@@ -475,7 +475,7 @@ def qualtrics(form: Form) -> None:
 _TIME = re.compile(r"\s*\d{1,4}[-/.年]\s?\d{1,2}[-/.月].*\d")
 
 
-def _is_google(tool: Any, peek: Peek) -> bool:
+def _is_google(tool: Any, peek: FileProbe) -> bool:
     """Return whether the first column contains times, and column names are questions in natural language."""
     if len(peek.rows) < 2 or len(peek.names) < 3 or not tool.is_known(peek.names[0]):
         return False

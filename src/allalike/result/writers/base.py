@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from allalike._core.late import pd
+from allalike._core.lazy_imports import pd
 from allalike._core.options import Options
 from allalike._core.registry import find
 from allalike._core.system.tables import guard_text
 from allalike.errors import UnsupportedError
 from allalike.readers.formats.encodings import read_text
 from allalike.readers.formats.files import Files
-from allalike.readers.tools import PLAIN, TOOLS, Peek
+from allalike.readers.tools import PLAIN, TOOLS, FileProbe
 from allalike.readers.tools.base import Original
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Findings:
 def find_exports(tool: str, paths: Iterable[Path]) -> list[Path]:
     """Return the files that are exports of a tool."""
     reader = find(tool, TOOLS, "tool")()
-    return [path for path in paths if reader.recognises(Peek(path))]
+    return [path for path in paths if reader.recognises(FileProbe(path))]
 
 
 @dataclass(frozen=True)

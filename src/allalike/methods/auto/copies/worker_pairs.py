@@ -34,7 +34,7 @@ from allalike._core.blocks.pairs import (
 from allalike._core.columns.hashes import mix
 from allalike.domains import Kernels
 from allalike.engines import Run
-from allalike.engines.ranges import count_met, cut_workers, fit_ranges, look_through
+from allalike.engines.ranges import count_met, cut_workers, fit_ranges, iter_ranges
 
 LEAST_COMMON = 5  # common tasks of a pair that is compared
 
@@ -104,7 +104,7 @@ def find_worker_pairs(run: Run, dropped: npt.NDArray[np.bool_] | None = None) ->
         return None
     scaled, least = _scale_tasks(run) if run.encoding.noise.weighting == "inverse" else (run, None)
     kernel = partial(_pair_sums, kernels=run.kernels, least=least)
-    listed = chain.from_iterable(look_through(scaled, kernel, ranges, _list_slices))
+    listed = chain.from_iterable(iter_ranges(scaled, kernel, ranges, _list_slices))
     if whole:
         return WorkerPairs._make(map(np.concatenate, zip(*listed, strict=True)))
     found = _sift(listed, np.zeros(len(met), bool) if dropped is None else dropped)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allalike._core.blocks.block import Array, Floats
     from allalike._core.columns.values import Values
     from allalike.reliability.agreement import Agreement
-    from allalike.result.messages import Remark
+    from allalike.result.messages import Message
     from allalike.result.result import Result
 
 Columns = Mapping[str, "Values | Array"]
@@ -40,7 +40,7 @@ class Material:
         result: Result[Any],
         panel: Mapping[str, tuple[str, Columns]] | None = None,
         notes: Mapping[str, Any] | None = None,
-        messages: Sequence[Remark] = (),
+        messages: Sequence[Message] = (),
     ) -> None:
         self.result, self.run, self.fit = result, result.run, result.weighing
         self.panel, self.messages = panel or {}, messages

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.columns.hashes import find_unreadable, make_plain
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_COLUMNS, MAX_EMPTY_CELLS, MAX_FIELD_BYTES
 from allalike.errors import ColumnError, InputError, Proposal, TooLargeError
 from allalike.readers.formats.encodings import guess_encoding, undecodable

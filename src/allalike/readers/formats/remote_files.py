@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
-from allalike._core.late import pa
+from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_FETCHED_BYTES, MAX_FETCHED_FILES
 from allalike._core.registry import did_you_mean
 from allalike._core.system.addresses import STORES, Address, find_address, reaching
@@ -29,7 +29,7 @@ from allalike._core.system.files import work_folder
 from allalike._core.system.progress import report
 from allalike.errors import InputError, OptionError
 from allalike.readers.formats.compression import read_start
-from allalike.readers.formats.failures import check_names, unreadable
+from allalike.readers.formats.read_errors import check_names, unreadable
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _CHUNK = 1 << 22

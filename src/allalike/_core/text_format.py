@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from allalike._core.late import late_pattern
+from allalike._core.lazy_imports import late_pattern
 
 _NAMES = (
     "about|abstain_label|domain|duplicates|engine|exclude|gold|gold_map|include|memory|min_confidence|missing|na_values"

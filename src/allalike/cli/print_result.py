@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike._core.words import count
+from allalike._core.text_format import count
 from allalike.cli.console import WIDTH, Line, fold, keep_whole, rows, visible
-from allalike.cli.options import dress
+from allalike.cli.options import format_message
 from allalike.errors import UnsupportedError
 from allalike.result.commands import complete_command
 from allalike.result.messages import (
-    Remark,
+    Message,
     describe_gold_error,
     describe_label_confidence,
     describe_model,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from allalike.result.result import Result
 
 
-_N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, gold labels for intervals
+_N_WORKERS, _N_TASKS, _N_STEPS, _MIN_GOLD = 3, 3, 4, 20  # workers at each end; gold labels for intervals
 _MAX_ID = 24  # characters of an id in a column; longer ids get a separate line
 _MAX_ANSWERS = 5_000_000
 _UNCERTAIN = 0.8  # confidence below which further answers are suggested
@@ -67,7 +67,10 @@ def draw_screen(result: Result, paths: Sequence[Path], *, typed: Sequence[str] =
     look = summary.answers <= _MAX_ANSWERS
     uncertain = rank_tasks(result.found.pieces(), _N_TASKS)
     kind = summary.domain.name if summary.domain.classes is None else count(summary.domain.classes, "class")
-    workers = [*_describe_agreement(result, look=look), *map(dress, describe_screening(summary, flagged=False))]
+    workers = [
+        *_describe_agreement(result, look=look),
+        *map(format_message, describe_screening(summary, flagged=False)),
+    ]
     lines = [
         Line(f"{format_counts(*summary.counts)}, {kind}", bold=True),
         *_fold([*_describe_labels(result, summary, look=look), *_describe_tasks(result, uncertain)]),
@@ -105,9 +108,9 @@ def _describe_labels(result: Result, summary: Summary, *, look: bool) -> list[st
         *describe_label_confidence(summary, _expect_unweighted(result) if look else None),
         *list(describe_gold_error(summary))[:1],
         *describe_model(summary),
-        *map(Remark, format_label_changes(summary, recurring=result.run.domain.recurring)),
+        *map(Message, format_label_changes(summary, recurring=result.run.domain.recurring)),
     ]
-    return [dress(message) for message in messages]
+    return [format_message(message) for message in messages]
 
 
 def _expect_unweighted(result: Result) -> float | None:
@@ -265,7 +268,7 @@ def _list_steps(result: Result, paths: Sequence[Path], typed: Sequence[str], unc
         return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
     if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
         steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))
-    return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")]
+    return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")][:_N_STEPS]
 
 
 def _find_flagged(result: Result) -> str | None:

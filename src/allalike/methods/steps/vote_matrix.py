@@ -26,7 +26,7 @@ from allalike._core.blocks.block import (
     sum_by,
 )
 from allalike._core.columns.hashes import mix
-from allalike._core.late import sparse
+from allalike._core.lazy_imports import sparse
 from allalike.rules.base import unknown
 from allalike.rules.vote import pick
 
