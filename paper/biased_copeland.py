@@ -42,8 +42,7 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
     def decide(votes: Ballots) -> Ranked:
         place = np.argsort(unpack(block.gold_label[votes.part.tasks]).item.reshape(-1, votes.n_items), axis=1)
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
-        margin = np.sign(votes.margin)
-        return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))
+        return votes.by_score(np.where(votes.margin == 0, truly_worse, np.sign(votes.margin)).sum(axis=2))
 
     return decide(block, weights, faults, ties)
 
