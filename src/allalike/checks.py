@@ -263,7 +263,7 @@ def _check_header(run: Run) -> Iterator[Issue]:
 
 def _check_abstentions(run: Run) -> Iterator[Issue]:
     labels = find_abstentions(list_labels(run)) if run.encoding.nominal else []
-    known = any("abstain_label" in remark for remark in run.notes.get("remarks", ()))  # from the reader of a tool
+    known = any("abstain_label" in remark for remark in run.notes.get("messages", ()))  # from the reader of a tool
     if labels and run.encoding.n_labels > 2 and not known:
         listed = " and ".join(map(repr, labels[:_SHOWN]))
         yield Issue(f"The label {listed} may mean 'no answer'. Exclude it with abstain_label.")

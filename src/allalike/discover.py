@@ -248,7 +248,7 @@ def check_gold(run: Run, gold: Gold | None, method: Method) -> list[Issue]:
 def note_aliases(run: Run, methods: Iterable[Any]) -> Run:
     """Add a remark to the notes of a run for each method name from another library."""
     remarks = [alias for method in methods if (alias := explain_name(method, METHODS))]
-    return replace(run, notes={**run.notes, "remarks": [*run.notes.get("remarks", ()), *remarks]}) if remarks else run
+    return replace(run, notes={**run.notes, "messages": [*run.notes.get("messages", ()), *remarks]}) if remarks else run
 
 
 def check_served(method: Method, labels: Encoding) -> None:

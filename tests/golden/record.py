@@ -77,7 +77,7 @@ CHOICES = {
 UNSTORED = {
     "versions",
     "warnings",
-    "remarks",
+    "messages",
     "why",
     "seconds",
     "note",

@@ -47,7 +47,7 @@ def look(source: Any, *, whole: bool = True, **how: Any) -> Any:
         "domain": answers.domain.name,
         "guessed": notes.get("guessed"),
         "notes": {name: value for name, value in notes.items() if isinstance(value, int | float)},
-        "is told": bool(notes.get("remarks")),
+        "is told": bool(notes.get("messages")),
         "rows": rows if whole and len(rows) <= 12 else digest(rows),
     }
     return {name: value for name, value in found.items() if value}

@@ -52,7 +52,7 @@ def test_what_stands_around_a_table_is_left_out_and_said(
 ) -> None:
     found = allalike.discover(save(tmp_path / f"answers{ending}", rows), method="UA", engine=engine)
     alone = allalike.discover([(*row[:2], float(row[2])) for row in ROWS], method="UA", domain="real")
-    assert any(said in remark for remark in found.summary["remarks"])
+    assert any(said in remark for remark in found.summary["messages"])
     assert found.truth["label"].tolist() == alone.truth["label"].tolist()
 
 
@@ -121,7 +121,7 @@ def test_rows_of_a_table_are_not_taken_for_what_stands_around_it(
     path.write_bytes(text.encode())
     answers = allalike.read(path, columns=columns)
     assert answers.n_answers == sum(1 for _ in csv.reader(io.StringIO(text))) - 1
-    assert "remarks" not in answers.notes
+    assert "messages" not in answers.notes
 
 
 @both_formats
@@ -135,7 +135,7 @@ def test_ids_in_the_first_of_their_rows_are_filled_in(engine: Engine, tmp_path: 
     found = allalike.discover(save(tmp_path / f"answers{ending}", [HEAD, *blank]), method="UA", engine=engine)
     whole = allalike.discover(save(tmp_path / "whole.csv", [HEAD, *ROWS]), method="UA")
     assert found.summary["answers"] == 50
-    assert any("are filled with the value above" in remark for remark in found.summary["remarks"])
+    assert any("are filled with the value above" in remark for remark in found.summary["messages"])
     assert found.truth["label"].tolist() == whole.truth["label"].tolist()
 
 
@@ -146,7 +146,7 @@ def test_labels_in_a_list_have_their_place_as_worker(tmp_path: Path) -> None:
     for source in (tmp_path / "answers.json", tmp_path / "answers.jsonl", records, pd.DataFrame(records)):
         answers = allalike.read(source)
         assert (answers.workers.tolist(), answers.n_answers) == ([1, 2, 3], 27)
-        assert "positions in the list are read as workers" in answers.notes["remarks"][0]
+        assert "positions in the list are read as workers" in answers.notes["messages"][0]
     with pytest.raises(InputError, match="worker"):
         allalike.read(records, domain="set")
 

@@ -115,7 +115,7 @@ def test_what_nobody_answered_is_left_out_and_counted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("task,ada,bob,eve\n1,x,y,\n2,,,\n3,y,y,\n")
     answers = allalike.read(tmp_path / "a.csv", wide="tasks")
     assert (answers.tasks.tolist(), answers.workers.tolist()) == ([1, 3], ["ada", "bob"])
-    assert len(answers.notes["remarks"]) == 2
+    assert len(answers.notes["messages"]) == 2
     nested = {"t1": {"ada": "x", "bob": None}, "t2": {"ada": None}, "t3": {"bob": "y"}}
     assert allalike.read(nested, domain="categorical").tasks.tolist() == ["t1", "t3"]
 

@@ -33,12 +33,12 @@ def test_ground_truth_of_label_studio_is_gold_and_no_answer(engine: str, tmp_pat
     path = project(tmp_path / "p.json", "x", "x", "x")
     plain = allalike.discover(path, engine=engine, method="UA")
     assert (plain.summary["answers"], plain.summary["workers"], plain.run.n_gold) == (21, 4, 0)
-    assert any("count as answers unless gold='export' is given" in remark for remark in plain.summary["remarks"])
+    assert any("count as answers unless gold='export' is given" in remark for remark in plain.summary["messages"])
     found = allalike.discover(path, gold="export", engine=engine, method="UA")
     assert (found.summary["answers"], found.workers["worker"].tolist()) == (18, ["ada", "bob", "eve"])
     assert found.summary["gold"]["tasks"] == 3
     assert found.summary["gold"]["error"] == pytest.approx(1 / 3)
-    assert "3 annotations are marked as ground truth; they are gold labels." in found.summary["remarks"]
+    assert "3 annotations are marked as ground truth; they are gold labels." in found.summary["messages"]
 
 
 def test_marked_spans_boxes_and_sets_are_gold_too(tmp_path: Path) -> None:

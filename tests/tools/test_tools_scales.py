@@ -33,7 +33,7 @@ def test_questions_have_their_scales_and_what_is_no_question_is_named(survey: Pa
     answers = allalike.read(survey)
     assert (answers.n_answers, len(answers.workers), len(answers.tasks)) == (300, 30, 10)
     assert sorted(each.n_labels for each in scales_of(answers).values()) == [2, 5, 5, 5]
-    [remark] = [remark for remark in answers.notes["remarks"] if "not read as questions" in remark]
+    [remark] = [remark for remark in answers.notes["messages"] if "not read as questions" in remark]
     reasons = ("consent", "an attention check", "free text or dates", "personal data")
     assert all(f"({reason})" in remark for reason in reasons)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan, nan
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _HEADS = ("kind", "answers", "workers", "tasks", "alpha", "95 % interval", "equal")
 _MAX_NAME, _MAX_ID = 26, 30  # characters
-_N_LINES = 9  # coefficients and workers at either end, to fit on a screen
+_N_LINES = 12  # coefficients and workers
 
 
 @command()
@@ -43,17 +44,25 @@ def agreement(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
     with progress_and_notes({**options, "quiet": quiet}):
         found = _measure(choose_labels(name_answers(files, options), options["label"]), options)
         groups = list(found.values()) if isinstance(found, Mapping) else [found]
-        summaries = [{**each.run.notes, **each.summary()} for each in groups]
-        summary = found.summary() if isinstance(found, Mapping) else summaries[0]
+        notes = [_read_notes(each) for each in groups]
     if not quiet:
-        for line in dict.fromkeys(line for each in summaries for line in list_notes(Summary.from_dict(each))):
-            if len(summaries) == 1 or not line.startswith("Detected: the labels"):  # in the table
+        for line in dict.fromkeys(line for each in notes for line in list_notes(each)):
+            if len(groups) == 1 or not line.startswith("Detected: the labels"):  # in the table
                 echo(line, err=True)
     if as_json:
-        echo_json("agreement", summary)
+        shown = {} if isinstance(found, Mapping) else found.run.notes
+        echo_json("agreement", {**shown, **found.summary()})
     elif not quiet:
-        echo("\n".join(draw_groups(summary) if isinstance(found, Mapping) else _draw_agreement(summary)))
-    exit_if(*check_alpha(summary, options["fail_under"]))
+        lines = draw_groups(found) if isinstance(found, Mapping) else _draw_agreement(found, notes[0])
+        echo("\n".join(lines))
+    exit_if(*check_alpha(found, options["fail_under"]))
+
+
+def _read_notes(found: Agreement) -> Summary:
+    from allalike.result.summaries import describe_answers
+
+    run = found.run
+    return Summary.from_dict({**run.notes, **describe_answers(run), "domain": run.encoding.describe()})
 
 
 def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreements:
@@ -75,22 +84,22 @@ def _measure(sources: list[Scan], options: dict[str, Any]) -> Agreement | Agreem
     return Agreements((*(["label"] if several else []), *by), found)
 
 
-def draw_groups(summary: Mapping[str, Any]) -> list[str]:
+def draw_groups(found: Agreements) -> list[str]:
     r"""Return the lines of a table with a line per group, and an explanation.
 
-    >>> numbers = {"answers": 8, "workers": 4, "tasks": 2, "alpha": 0.5, "ci_low": 0.1, "ci_high": 0.7, "percent": 0.75}
-    >>> group = {"group": {"sex": "f"}, "domain": {"name": "categorical"}, **numbers}
-    >>> print("\n".join(draw_groups({"by": ["sex"], "groups": [group]})[:2]))
+    >>> import allalike
+    >>> table = {"worker": "abab", "task": "1122", "label": "xxxy", "sex": "ffff"}
+    >>> print("\n".join(draw_groups(allalike.agreement(dict(zip(table, map(list, table.values()))), by="sex"))[:2]))
       sex  kind         answers  workers  tasks  alpha  95 % interval  equal
-      f    categorical        8        4      2  0.500  0.10 to 0.70    75 %
+      f    categorical        4        2      2  0.000                  50 %
     """
-    lines: list[tuple[Any, ...]] = [(*summary["by"], *_HEADS)]
-    for group in summary["groups"]:
-        alpha, low, high, equal = (group[name] for name in ("alpha", "ci_low", "ci_high", "percent"))
-        names = [shorten(name or "(none)", _MAX_NAME) for name in group["group"].values()]
-        interval = "" if low is None else f"{low:.2f} to {high:.2f}"
-        numbers = ("-" if alpha is None else f"{alpha:.3f}", interval, "" if equal is None else f"{100 * equal:.0f} %")
-        lines.append((*names, group["domain"]["name"], group["answers"], group["workers"], group["tasks"], *numbers))
+    lines: list[tuple[Any, ...]] = [(*found.by, *_HEADS)]
+    for row in found.table.itertuples(index=False, name=None):
+        values, (*counts, kind, alpha, low, high, equal) = row[: len(found.by)], row[len(found.by) : len(found.by) + 8]
+        interval = "" if isnan(low) else f"{low:.2f} to {high:.2f}"
+        names = [shorten(name or "(none)", _MAX_NAME) for name in values]
+        equal = "" if isnan(equal) else f"{100 * equal:.0f} %"
+        lines.append((*names, kind, *counts, "-" if isnan(alpha) else f"{alpha:.3f}", interval, equal))
     prose = (
         "Alpha is 1 for perfect agreement, and 0 if answers to the same task are as far apart as answers to any two"
         " tasks of the group. It needs two tasks, and its interval needs 20. Equal is the share of equal pairs of"
@@ -99,62 +108,55 @@ def draw_groups(summary: Mapping[str, Any]) -> list[str]:
     return [*rows(lines).splitlines(), "", *wrap(prose, WIDTH)]
 
 
-def _draw_agreement(summary: dict[str, Any]) -> list[str]:
-    facts = Summary.from_dict(summary)
-    prose = f"{format_counts(*facts.counts)} ({facts.domain.name}, {visible(facts.domain.distance)})."
-    if summary["paired_tasks"] < summary["tasks"]:
-        prose += (
-            f" Alpha uses {summary['paired_answers']:,} of them, on {summary['paired_tasks']:,} tasks with several"
-            " answers."
-        )
-    if "sampled_tasks" in summary:
-        prose += f" The numbers below are from a sample of {summary['sampled_tasks']:,} tasks."
-    lines = [*wrap(prose, WIDTH), "", rows(_list_values(summary)), ""]
-    if summary["alpha"] is None:
-        reason = (
-            "all answers are the same" if summary["expected"] == 0 else "answers to different tasks cannot be compared"
-        )
-        return [*lines, f"Alpha is unknown: {reason if summary['paired_tasks'] else 'no task has two answers'}."]
-    error = f", standard error {summary['expected_error']:.2g}" if summary["expected_error"] else ""
+def _draw_agreement(found: Agreement, notes: Summary) -> list[str]:
+    prose = f"{format_counts(*notes.counts)} ({notes.domain.name}, {visible(notes.domain.distance)})."
+    if (alpha := found.found).tasks < notes.tasks:
+        prose += f" Alpha uses {alpha.answers:,} of them, on {alpha.tasks:,} tasks with several answers."
+    if found.sampled_tasks is not None:
+        prose += f" The numbers below are from a sample of {found.sampled_tasks:,} tasks."
+    values = _list_values(found, notes)
+    lines = [*wrap(prose, WIDTH), "", rows(values), ""]
+    if isnan(alpha.value):
+        reason = "all answers are the same" if alpha.expected == 0 else "answers to different tasks cannot be compared"
+        return [*lines, f"Alpha is unknown: {reason if alpha.tasks else 'no task has two answers'}."]
+    error = f", standard error {alpha.error:.2g}" if alpha.error > 0 else ""
     prose = (
-        f"The mean distance between answers to the same task is {summary['observed']:.4g}, and between any answers"
-        f" {summary['expected']:.4g} (from {summary['expected_from']}{error}). Alpha is 1 for perfect agreement, and 0"
+        f"The mean distance between answers to the same task is {alpha.observed:.4g}, and between any answers"
+        f" {alpha.expected:.4g} (from {alpha.source}{error}). Alpha is 1 for perfect agreement, and 0"
         " if the two distances are equal."
     )
     lines += wrap(prose, WIDTH)
-    if effects := _list_effects(summary, max(2, _N_LINES - len(summary["coefficients"]))):
-        lines += ["", "Effects of workers on alpha, the largest and the smallest:", rows(effects)]
+    if effects := _list_effects(found, max(2, _N_LINES - len(values))):
+        lines += ["", "Workers who lower alpha most:", rows(effects)]
     return lines
 
 
-def _list_values(summary: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _list_values(found: Agreement, notes: Summary) -> list[tuple[str, str, str]]:
     """List the coefficients with their values and intervals."""
     from allalike.reliability.coefficients import name_alpha
 
-    def describe_interval(low: float | None, high: float | None) -> str:
-        return "" if low is None else f"{low:.3f} to {high:.3f} (95 %, for other tasks)"
+    def describe_interval(low: float, high: float) -> str:
+        return "" if isnan(low) else f"{low:.3f} to {high:.3f} (95 %, for other tasks)"
 
-    pairs, alpha = summary["cohen_pairs"], name_alpha(summary["domain"]["name"], summary["domain"]["distance"])
-    notes = {
-        alpha: describe_interval(summary["ci_low"], summary["ci_high"]),
-        "ordinal alpha": describe_interval(*summary["ordinal_limits"]),
+    pairs = found.cohen_pairs
+    remarks = {
+        name_alpha(notes.domain.name, notes.domain.distance): describe_interval(found.ci_low, found.ci_high),
+        "ordinal alpha": describe_interval(*found.ordinal[1:]),
         "percent agreement": "equal pairs of answers to a task",
-        "Cohen's kappa": "" if pairs is None else f"mean over {count(pairs, 'pair')} of workers",
+        "Cohen's kappa": "" if pairs is None else f"mean over {count(pairs.pairs, 'pair')} of workers",
     }
-    values = {name: "-" if value is None else f"{value:.3f}" for name, value in summary["coefficients"].items()}
-    if (equal := summary["coefficients"].get("percent agreement")) is not None:
+    known = {name: nan if value is None else value for name, value in found.coefficients().items()}
+    values = {name: "-" if isnan(value) else f"{value:.3f}" for name, value in known.items()}
+    if not isnan(equal := known.get("percent agreement", nan)):
         values["percent agreement"] = f"{100 * equal:.1f} %"
     width = max(map(len, values.values()))
-    return [(name, value.rjust(width), notes.get(name, "")) for name, value in values.items()]
+    return [(name, value.rjust(width), remarks.get(name, "")) for name, value in values.items()]
 
 
-def _list_effects(summary: dict[str, Any], shown: int) -> list[tuple[object, ...]]:
-    """List the workers with the largest effects, up and down."""
-    known = [each for each in summary["effects"] if each["effect"] is not None]
-    order = sorted(known, key=lambda each: -each["effect"])
-    lines: list[tuple[object, ...]] = [
-        (shorten(each["worker"], _MAX_ID), f"{each['alpha_without']:.4f}", f"{each['effect'] + 0.0:+.4f}")
-        for each in [*order[:shown], *order[max(shown, len(order) - shown) :]]
-    ]
-    gap = [("...", "", "")] if len(order) > 2 * shown else []
-    return [("worker", "alpha without", "effect"), *lines[:shown], *gap, *lines[shown:]] if lines else []
+def _list_effects(found: Agreement, most: int) -> list[tuple[object, ...]]:
+    """List the workers who lower alpha most."""
+    without = found.found.without
+    effects = zip((found.alpha - without).tolist(), without.tolist(), found.run.workers.tolist(), strict=True)
+    lowering = sorted((each for each in effects if each[0] < 0), key=lambda each: each[0])[:most]
+    lines = [(shorten(worker, _MAX_ID), f"{alpha:.4f}", f"{effect:+.4f}") for effect, alpha, worker in lowering]
+    return [("worker", "alpha without", "effect"), *lines] if lines else []

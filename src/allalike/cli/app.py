@@ -177,11 +177,7 @@ def _end(_: int, frame: FrameType | None) -> None:
 
 
 def _is_running(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to the program, not to Python's cleanup.
-
-    >>> _is_running(sys._getframe()), _is_running(None)
-    (True, False)
-    """
+    """Return whether a frame belongs to the program, not to Python's cleanup."""
     while frame is not None and frame.f_back is not None:
         frame = frame.f_back
     return frame is not None and frame.f_code.co_name in ("<module>", "_run_module_as_main")

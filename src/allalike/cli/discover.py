@@ -181,7 +181,8 @@ def discover(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any)
         echo(f"allalike: no result for label column {visible(repr(name))}. {visible(write_flags(reason))}", err=True)
     if failed:
         click.get_current_context().exit(2)
-    exit_if(*(check_error(result.summary, options["fail_above"]) for result, _ in results.values()))
+    golds = [Summary.from_dict(result.summary).gold for result, _ in results.values()]
+    exit_if(*(check_error(gold, options["fail_above"]) for gold in golds))
 
 
 def _check_options(options: dict[str, Any]) -> None:

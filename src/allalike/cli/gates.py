@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from allalike._core.text_format import count
 from allalike.cli.console import echo, visible
 from allalike.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from allalike.panels.summary import PanelSummary
+    from allalike.reliability.agreement import Agreement, Agreements
+    from allalike.result.summary import ErrorOnGold
 
 _FAILED = 3  # the exit code
 
@@ -35,28 +43,29 @@ def check_limit(
     """
     if least is None and most is None:
         return ""
-    if value is None:
+    if value is None or isnan(value):
         return f"{name} is unknown."
     if least is not None and value < least:
         return f"{name} is {value:.3g}, below {least:g} ({evidence})."
     return f"{name} is {value:.3g}, above {most:g} ({evidence})." if most is not None and value > most else ""
 
 
-def check_error(summary: Mapping[str, Any], most: float | None) -> str:
+def check_error(gold: ErrorOnGold | None, most: float | None) -> str:
     """Check the error on gold labels."""
-    gold = {"error": None, "tasks": 0, **summary.get("gold", {})}
-    return check_limit("the error", gold["error"], f"by {count(gold['tasks'], 'gold label')}", most=most)
+    error, tasks = (None, 0) if gold is None else (gold.error, gold.tasks)
+    return check_limit("the error", error, f"by {count(tasks, 'gold label')}", most=most)
 
 
-def check_alpha(summary: Mapping[str, Any], least: float | None) -> Iterator[str]:
+def check_alpha(found: Agreement | Agreements, least: float | None) -> Iterator[str]:
     """Check Krippendorff's alpha of all answers, or of each group."""
-    for part in summary.get("groups", [summary]):
-        name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(part.get("group", {}).values())])])
-        yield check_limit(name, part["alpha"], _write_interval(part["ci_low"], part["ci_high"]), least=least)
+    groups = zip(found, found.table.itertuples(), strict=True) if isinstance(found, Mapping) else [((), found)]
+    for values, part in groups:
+        name = " of ".join(["Krippendorff's alpha", *filter(None, [", ".join(values)])])
+        yield check_limit(name, part.alpha, _write_interval(part.ci_low, part.ci_high), least=least)
 
 
 def _write_interval(low: float | None, high: float | None) -> str:
-    return "no interval" if low is None or high is None else f"95 % interval {low:.3g} to {high:.3g}"
+    return "no interval" if low is None or high is None or isnan(low) else f"95 % interval {low:.3g} to {high:.3g}"
 
 
 def check_panel_options(options: Mapping[str, Any]) -> None:
@@ -70,26 +79,19 @@ def check_panel_options(options: Mapping[str, Any]) -> None:
         raise OptionError("--fail-if-drift needs an earlier panel. Name its folder with --baseline.")
 
 
-def check_panel(panel: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
-    """Check the rate of positive tasks, and the drift of judges.
-
-    >>> rate = {"positive": ["pass"], "estimate": 0.87, "ci_low": 0.81, "ci_high": 0.92, "apparent": 0.9, "known": 80}
-    >>> list(check_panel({"rate": rate}, {"fail_under": 0.9, "fail_if_drift": False}))
-    ['the rate of pass is 0.87, below 0.9 (95 % interval 0.81 to 0.92, by 80 gold labels).']
-    """
-    if options["fail_under"] is not None:
-        rate = panel["rate"]
-        value, evidence = rate["apparent"], "not corrected by gold labels"
-        if rate["estimate"] is not None:
-            interval = _write_interval(rate["ci_low"], rate["ci_high"])
-            value, evidence = rate["estimate"], f"{interval}, by {count(rate['known'], 'gold label')}"
-        name = f"the rate of {' or '.join(map(str, rate['positive']))}"
+def check_panel(panel: PanelSummary, options: Mapping[str, Any]) -> Iterator[str]:
+    """Check the rate of positive tasks, and the drift of judges."""
+    if options["fail_under"] is not None and (rate := panel.rate) is not None:
+        value, evidence = rate.apparent, "not corrected by gold labels"
+        if rate.estimate is not None:
+            interval = _write_interval(rate.ci_low, rate.ci_high)
+            value, evidence = rate.estimate, f"{interval}, by {count(rate.known, 'gold label')}"
+        name = f"the rate of {' or '.join(map(str, rate.positive))}"
         yield check_limit(name, value, evidence, least=options["fail_under"])
-    if options["fail_if_drift"] and panel["drift"]["drifted"]:
-        drift = panel["drift"]
-        first = drift["named"][0]
-        interval = _write_interval(first["ci_low"], first["ci_high"])
+    if options["fail_if_drift"] and (drift := panel.drift) is not None and drift.drifted:
+        first = drift.named[0]
+        interval = _write_interval(first.ci_low, first.ci_high)
         yield (
-            f"{', '.join(drift['drifted'])} changed since {drift['baseline']} ({first['judge']}, {first['what']}:"
-            f" {first['before']:.3g} before, {first['now']:.3g} now; {interval} of the change)."
+            f"{', '.join(drift.drifted)} changed since {drift.baseline} ({first.judge}, {first.what}:"
+            f" {first.before:.3g} before, {first.now:.3g} now; {interval} of the change)."
         )

@@ -25,6 +25,7 @@ from allalike.cli.options import (
 from allalike.cli.print_result import draw_steps, view_report
 from allalike.errors import OptionError
 from allalike.result.commands import complete_command
+from allalike.result.messages import percent_of
 from allalike.result.summary import Summary
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _KNOWN = (
     *("quorum", "order", "verdicts_name", "sample", "tie", "verdicts"),
 )
 _N_JUDGES = 8  # shown at most
+_SHARES = ("error_rate", "accuracy")
 _HEADS = {
     "error_rate": "error",
     "rmse": "rmse",
@@ -57,7 +59,6 @@ _HEADS = {
     "weight": "weight",
     "cost_per_correct": "per correct",
 }
-_LEVELS = (0.0, 0.8, 0.9, 0.95)  # of confidence, in the table
 
 
 @command(epilog=_EXAMPLES)
@@ -128,7 +129,7 @@ def jury(files: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> 
         echo_json("jury", {**panel.summary, "files": list(map(str, paths))})
     elif not quiet:
         show(draw_panel(panel, paths))
-    exit_if(*check_panel(panel.summary["panel"], options))
+    exit_if(*check_panel(panel.panel_summary, options))
 
 
 next(option for option in jury.params if option.name == "missing").default = "drop"  # counted as unreadable
@@ -157,7 +158,7 @@ def _check_output(source: Any, options: dict[str, Any]) -> None:
 
 
 def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[Line]:
-    """Return the lines of the screen: messages, judges, coverage, next steps, and the output folder.
+    """Return the lines of the screen: messages, judges, next steps, and the output folder.
 
     >>> import allalike
     >>> rows = [("ada", 1, "x"), ("bob", 1, "x"), ("eve", 1, "y"), ("ada", 2, "y"), ("bob", 2, "y"), ("eve", 2, "y")]
@@ -165,7 +166,7 @@ def draw_panel(panel: Panel, paths: Sequence[Path]) -> list[Line]:
     '6 verdicts by 3 judges on 2 tasks (categorical).'
     """
     lines = [line for remark in panel.messages for line in fold(format_message(remark), "  ")]
-    lines += ["", *_draw_judges(panel), *_draw_coverage(panel)]
+    lines += ["", *_draw_judges(panel)]
     return [*map(Line, lines), *draw_steps([*_propose_rate(panel), *view_report(paths)], paths)]
 
 
@@ -177,22 +178,13 @@ def _draw_judges(panel: Panel) -> list[str]:
     shown = table.head(_N_JUDGES).to_dict("records")
     cells: list[tuple[object, ...]] = [(*(_HEADS[name] for name in names), "shared errors", "smallest panel")]
     for row in shown:
-        numbers = (f"{row[name]:.3g}" for name in names)
+        numbers = (percent_of(row[name]) if name in _SHARES else f"{row[name]:.2g}" for name in names)
         cells.append((*numbers, row["shared_error_group"], "yes" if row["in_smallest_panel"] else ""))
     most = WIDTH - max(map(len, rows([("", *line) for line in cells]).splitlines()))
     judges = ["judge", *(shorten(row["worker"], most) for row in shown)]
     lines = [(judge, *line) for judge, line in zip(judges, cells, strict=True)]
     more = len(table) - _N_JUDGES
     return [*rows(lines).splitlines(), *([f"... and {more:,} more (see judges.csv)"] if more > 0 else [])]
-
-
-def _draw_coverage(panel: Panel) -> list[str]:
-    levels = [each for each in panel.panel_summary.coverage or () if each.level in _LEVELS]
-    lines: list[tuple[object, ...]] = [("confidence", "tasks", "expected right", "known right")]
-    for each in levels:
-        shares = each.share, each.expected, each.accuracy
-        lines.append((f"from {each.level:g}", *("-" if share is None else f"{100 * share:.1f} %" for share in shares)))
-    return ["", *rows(lines).splitlines()] if levels else []
 
 
 def _propose_rate(panel: Panel) -> list[tuple[str, str]]:

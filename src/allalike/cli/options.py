@@ -280,7 +280,7 @@ def write_flags(message: str) -> str:
 
 def list_notes(summary: Summary) -> list[str]:
     """List inferred settings and exclusions, with the flags that override them, and data warnings."""
-    notes = [*map(Message, summary.remarks), *describe_warnings(summary)]
+    notes = [*map(Message, summary.messages), *describe_warnings(summary)]
     return [*map(format_message, describe_input(summary)), *(f"Note: {format_message(each)}" for each in notes)]
 
 

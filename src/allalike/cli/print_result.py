@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from allalike.result.result import Result
 
 
-_N_WORKERS, _N_TASKS, _MIN_GOLD = 3, 3, 20  # workers at each end, tasks, gold labels for intervals
+_N_WORKERS, _N_TASKS, _N_STEPS, _MIN_GOLD = 3, 3, 4, 20  # workers at each end; gold labels for intervals
 _MAX_ID = 24  # characters of an id in a column; longer ids get a separate line
 _MAX_ANSWERS = 5_000_000
 _UNCERTAIN = 0.8  # confidence below which further answers are suggested
@@ -268,7 +268,7 @@ def _list_steps(result: Result, paths: Sequence[Path], typed: Sequence[str], unc
         return [*steps, (f"{complete_command(typed, {})} more.csv", "add answers later")]
     if (uncertain.found["confidence"] < _UNCERTAIN).any() and (budget := _count_plannable(result)):
         steps.append((shlex.join(["allalike", "plan", folder, "--budget", str(budget)]), "plan further answers"))
-    return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")]
+    return [*steps, (shlex.join(["allalike", "update", folder, "more.csv"]), "add answers later")][:_N_STEPS]
 
 
 def _find_flagged(result: Result) -> str | None:

@@ -203,7 +203,7 @@ class Scan(Files):
         def read_batches() -> Iterator[dict[str, Column]]:
             yield from map(self._split, table.batches(picked))
             if table.remarks:  # complete after the last batch
-                notes["remarks"] = list(table.remarks)
+                notes["messages"] = list(table.remarks)
 
         return Stream(
             batches=read_batches,
@@ -223,7 +223,7 @@ class Scan(Files):
         known = table.domain if isinstance(table.domain, str) or table.domain.record else spell_domain(table.domain)
         if known and isinstance(known, str) and self.domain is None:
             found["domain"] = known
-        notes = {"remarks": list(table.remarks), **table.notes, "gold_column": _find_gold(table, picked)}
+        notes = {"messages": list(table.remarks), **table.notes, "gold_column": _find_gold(table, picked)}
         return {"guessed": found, **{name: note for name, note in notes.items() if note or name == "silent"}}
 
     def _split(self, columns: dict[str, Column]) -> dict[str, Column]:

@@ -104,7 +104,7 @@ def describe_input(summary: Summary) -> list[Message]:
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 2, "workers": 1, "tasks": 2, "domain": {"name": "real"}, "guessed": {"encoding": "cp1252"}}
-    >>> describe_input(Summary.from_dict({**found, "duplicates_removed": 3}))[0]
+    >>> describe_input(Summary.from_dict(found))[0]
     Message(sentence='Detected: encoding cp1252.', option='encoding', value='cp1252', names=())
     """
     return [*_recognised(summary), *_describe_estimate(summary.domain), *_left_out(summary)]
@@ -119,12 +119,12 @@ def describe_warnings(summary: Summary) -> list[Message]:
 
 def list_all_notes(summary: Summary) -> list[Message]:
     """Return the messages about inferred options and excluded rows, and the data warnings."""
-    return [*describe_input(summary), *map(Message, summary.remarks), *describe_warnings(summary)]
+    return [*describe_input(summary), *map(Message, summary.messages), *describe_warnings(summary)]
 
 
 def list_notes(summary: Summary) -> list[Message]:
     """Return the messages about excluded rows, the messages of a reader, and the data warnings."""
-    return [*_left_out(summary), *map(Message, (*summary.remarks, *summary.warnings))]
+    return [*_left_out(summary), *map(Message, (*summary.messages, *summary.warnings))]
 
 
 def _recognised(summary: Summary) -> Iterator[Message]:
@@ -250,7 +250,7 @@ def name_unweighted(domain: LabelKind) -> str:
 
 
 def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
-    """Describe the labels changed by weights, and ties; changed numbers are not counted, because most of them change.
+    """Describe the labels changed by weights, and frequent ties; numbers are not counted, because most of them change.
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 4, "workers": 2, "tasks": 2, "domain": {"name": "categorical", "rule": "plurality"}}
@@ -262,7 +262,7 @@ def format_label_changes(summary: Summary, *, recurring: bool) -> list[str]:
         differ = "differs" if summary.changed == 1 else "differ"
         unweighted = name_unweighted(summary.domain)
         texts.append(f"{summary.changed:,} of {count(summary.tasks, 'label')} {differ} from the {unweighted}.")
-    if summary.tied:
+    if summary.tied > summary.tasks / 10:
         how = "by the order of labels" if summary.ties == "first" else "at random"
         texts.append(f"Ties were broken {how} in {count(summary.tied, 'task')}.")
     return texts
@@ -292,10 +292,10 @@ def _format_confidence(sure: ConfidenceSummary, unweighted: float | None, *, kno
     expected = sure.mean if sure.share_right is None else sure.share_right
     right, vote, interval = percent(expected), "", ""
     about = f"About {right}" if right[0].isdigit() else right.capitalize()
-    if unweighted is not None:
-        vote = f", and {percent(max(unweighted + expected - sure.mean, 0.0))} of the majority vote"
-    if sure.share_right_low is not None and sure.share_right_high is not None:
-        source = ", measured on gold labels" if known else " in past crowds"
+    if unweighted is not None and (other := percent(max(unweighted + expected - sure.mean, 0.0))) != right:
+        vote = f", and {other} of the majority vote"
+    if sure.share_right_low is not None and sure.share_right_high is not None and sure.share_right_low <= 0.99:
+        source = ", from gold labels" if known else " in past crowds"
         low, high = (f"{100 * each:.0f}" for each in (sure.share_right_low, sure.share_right_high))
         interval = f" ({low} to {high} %{source})"
     return f"{about} of the labels should be correct{interval}{vote}."
@@ -365,14 +365,13 @@ def describe_changes(summary: Summary) -> Iterator[Message]:
 
     >>> from allalike.result.summary import Summary
     >>> found = {"answers": 9, "workers": 3, "tasks": 4, "domain": {"name": "categorical"}}
-    >>> more = {"answers": 2, "n_changed": 1, "of": 3, "tested": 1,
-    ...         "changed": [{"task": "t1", "before": "x", "now": "y"}]}
+    >>> more = {"answers": 2, "n_changed": 1, "of": 3, "changed": [{"task": 1, "before": "x", "now": "y"}], "tested": 1}
     >>> worse = {"worker": "ada", "what": "worse", "before": 0.1, "now": 0.4, "answers_before": 20, "answers_now": 10,
     ...          "ci_low": 0.1, "ci_high": 0.5, "p_value": 0.002}
     >>> for remark in describe_changes(Summary.from_dict({**found, "changes": {**more, "workers": [worse]}})):
     ...     print(remark.sentence)
     2 answers added.
-    1 of 3 labels (33.3 %) changed: task t1 from x to y.
+    1 of 3 labels (33.3 %) changed: task 1 from x to y.
     ada got worse: mean error 0.4 above that of others, before 0.1 (difference 0.1 to 0.5, p = 0.002).
     """
     changes = summary.changes
@@ -397,9 +396,7 @@ def describe_changes(summary: Summary) -> Iterator[Message]:
             names=[each.worker],
         )
     if changes.tested and not changes.workers:
-        yield Message(
-            f"No significant change among {count(changes.tested, 'worker')} with ten old and ten new answers."
-        )
+        yield Message(f"No significant change among {count(changes.tested, 'worker')} with 10 old and 10 new answers.")
     for members in changes.copies[:_N_NAMED]:
         yield Message(f"New copy group: {name_some(members, len(members))}.", names=members)
 

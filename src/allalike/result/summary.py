@@ -74,7 +74,7 @@ class AlternativeModel(Section):
 
 
 class ModelSummary(Section):
-    """Model that a method chose, and the reason; ``copies`` and ``signal`` explain why a screening step was skipped."""
+    """Model that a method chose, and the reason; ``copies`` explains why copies were not searched."""
 
     workers: str = ""
     fields: dict[str, Any] | None = None
@@ -84,7 +84,6 @@ class ModelSummary(Section):
     f_ratio: float | None = None
     start: str = ""
     alternative: AlternativeModel | None = None
-    signal: str = ""
     copies: str = ""
 
 
@@ -239,7 +238,7 @@ class Summary(Section):
     duplicates_added: int = 0
     duplicates_removed: int = 0
     silent: int | None = None
-    remarks: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = {}
     changes: Changes | None = None
