@@ -24,7 +24,7 @@ import pandas as pd
 import allalike
 from allalike._core.columns.hashes import mix
 from allalike.errors import DataWarning
-from allalike.panels.calibration import ConfidenceModel, calibrate, find_calibration_error
+from allalike.panels.calibration import ConfidenceModel, find_calibration_error
 from allalike.panels.correlated_errors import compare_classes, compare_squares, find_offsets, number_task_parts
 from allalike.panels.drift import SIGNIFICANT, BothPanels, find_changes
 from allalike.panels.rates import Counts, correct_rate, estimate_rate, estimate_share
@@ -137,17 +137,14 @@ def compare_confidence(draws: int) -> Iterator[Row]:
     """Compare confidences with accuracy; each task is decided without its gold label."""
     for name in CATALOGUED:
         panel = judge(name, told=True)
-        own = ConfidenceModel.of(panel.run, panel.result.weighing).decide_tasks(50_000)[1]
-        for calibrated, tasks in ((False, own), (True, calibrate(own))):
-            known = tasks.dropna(subset="wrong")
-            error = find_calibration_error(known["confidence"].to_numpy(), 1 - known["wrong"].to_numpy())
+        tasks = ConfidenceModel.of(panel.run, panel.result.weighing).decide_tasks(50_000)[1].dropna(subset="wrong")
+        for calibrated, prefix in ((False, "own"), (True, "")):
+            confidence, wrong = tasks[prefix or "confidence"], tasks[f"{prefix}_wrong".strip("_")]
+            error = find_calibration_error(confidence.to_numpy(), 1 - wrong.to_numpy())
             row: Row = {"panel": name, "calibrated": calibrated, "ece": error}
             for level in (0.0, 0.8, 0.9, 0.95):
-                kept = tasks["confidence"] >= level
-                row |= {
-                    f"answered_{level:g}": 100 * kept.mean(),
-                    f"right_{level:g}": 100 - 100 * tasks["wrong"][kept].mean(),
-                }
+                kept = confidence >= level
+                row |= {f"answered_{level:g}": 100 * kept.mean(), f"right_{level:g}": 100 - 100 * wrong[kept].mean()}
             yield row
 
 

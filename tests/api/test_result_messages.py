@@ -108,7 +108,7 @@ def panel(rows: Any = ROWS, **how: Any) -> Callable[[Path], Any]:
 
 def spoil_verdicts(folder: Path) -> None:
     allalike.jury(ROWS).save(folder)
-    (folder / "details" / "verdicts.csv").write_text("judge,task\nada,1\n", encoding="utf-8")
+    (folder / "details" / "state" / "answers-1.parquet").unlink()
 
 
 def fit(y: Any) -> Callable[[Path], Any]:
@@ -244,9 +244,9 @@ JURY = [
     Message("negative price", jury(ROWS, prices={"a": -1}), ("'a' is -1", "0 or more")),
     Message("list of prices", jury(ROWS, prices=[1, 2]), ("worker and price",)),
     Message("no orders", lambda folder: allalike.jury(ROWS).orders, ("orders",)),
-    Message("since nothing", compare_with(lambda folder: None), ("no panel in",)),
+    Message("since nothing", compare_with(lambda folder: None), ("no result in",)),
     Message("since a result", compare_with(lambda f: allalike.discover(ROWS).save(f)), ("not a panel summary",)),
-    Message("spoiled verdicts", compare_with(spoil_verdicts), ("verdicts.csv", "cannot be read")),
+    Message("spoiled verdicts", compare_with(spoil_verdicts), ("answers-1.parquet is missing",)),
     Message(
         "other judges",
         compare_with(panel([("z" + w, *rest) for w, *rest in ROWS])),

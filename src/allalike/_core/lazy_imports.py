@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allalike.errors import UnsupportedError
 
-__all__ = ["late_pattern", "lend", "need", "pa", "pc", "pd", "sparse"]
+__all__ = ["late_pattern", "lend", "need", "pa", "pc", "pd", "sparse", "special", "stats"]
 
 
 class _Late(ModuleType):
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.compute as pc
-    from scipy import sparse
+    from scipy import sparse, special, stats
 else:
-    pa, pc, pd, sparse = map(_Late, ("pyarrow", "pyarrow.compute", "pandas", "scipy.sparse"))
+    pa, pc, pd = map(_Late, ("pyarrow", "pyarrow.compute", "pandas"))
+    sparse, special, stats = map(_Late, ("scipy.sparse", "scipy.special", "scipy.stats"))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from allalike._core.blocks.block import Floats
-from allalike._core.lazy_imports import pd
+from allalike._core.lazy_imports import pd, stats
 from allalike._core.options import check_number
 from allalike.engines import Run
 from allalike.errors import OptionError, UnsupportedError
@@ -42,8 +42,6 @@ _CLOSE = 1e-12
 
 def compare_with_humans(run: Run, humans: Iterable[Any], epsilon: float = EPSILON) -> Statistics:
     """Test every model; return winning rates, and a row per model and human."""
-    from scipy.stats import false_discovery_control
-
     names = [*map(str, run.workers.tolist())]
     wanted = [*map(str, [humans] if isinstance(humans, str) else humans)]
     if strangers := [name for name in wanted if name not in names]:
@@ -64,7 +62,7 @@ def compare_with_humans(run: Run, humans: Iterable[Any], epsilon: float = EPSILO
             others = [each for each in human if each != left_out]
             found.append(compare_annotator(distance[np.ix_([model, left_out], others)], epsilon))
         table = pd.DataFrame(found, columns=["tasks", "model_wins", "human_wins", "p_value"])
-        table["rejected"] = false_discovery_control(table["p_value"], method="by") <= _LEVEL
+        table["rejected"] = stats.false_discovery_control(table["p_value"], method="by") <= _LEVEL
         rate, advantage = float(table["rejected"].mean()), float(table["model_wins"].mean())
         passes = rate >= _LEAST_RATE
         tests.append(ModelTest(model=names[model], winning_rate=rate, advantage_probability=advantage, passes=passes))
@@ -81,8 +79,6 @@ def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, 
 
     Return the number of tasks, the shares on which the model and the human win or tie, and the p-value.
     """
-    from scipy.stats import ttest_1samp, wilcoxon
-
     seen = np.asarray(~np.isnan(distance).any(axis=0))
     here = seen.any(axis=0)
     others = seen[:, here]
@@ -93,7 +89,7 @@ def compare_annotator(distance: Floats, epsilon: float = EPSILON) -> tuple[int, 
         return 0, np.nan, np.nan, 1.0
     probability: Any = float(difference[0] >= 0)
     if n < _MIN_TASKS and difference.any():
-        probability = wilcoxon(difference, alternative="less").pvalue
+        probability = stats.wilcoxon(difference, alternative="less").pvalue
     elif np.ptp(difference) > 0:
-        probability = ttest_1samp(difference, 0.0, alternative="less").pvalue
+        probability = stats.ttest_1samp(difference, 0.0, alternative="less").pvalue
     return n, float(model.mean()), float(human.mean()), float(probability)

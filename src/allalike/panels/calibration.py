@@ -11,7 +11,8 @@ answers that do not have the largest score. beta is fitted to held-out answers. 
 same wrong answer.
 
 **Calibration** (Platt 1999) replaces a confidence p by p' with logit(p') = shift + slope logit(p). The line is fitted
-by maximum likelihood to at least 50 gold labels, with a normal prior of variance 1 around shift 0 and slope 1.
+by maximum likelihood to at least 50 gold labels, with a normal prior of variance 1 around shift 0 and slope 1. The
+method calibrates the confidences of few classes itself (`allalike.methods.auto.gold_calibration`).
 
 **Cross-validation** assigns gold labels to five folds by the hashes of their tasks. The panel learns from four folds,
 and decides the tasks of the fifth without their gold labels.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,20 +35,21 @@ from allalike._core.blocks.block import (
     number_within_tasks,
     subtract_own_group,
 )
-from allalike._core.lazy_imports import pd
+from allalike._core.lazy_imports import pd, special
 from allalike.engines import Run, TaskTable
-from allalike.engines.sample import sample_tasks
+from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit
 from allalike.methods.auto.copy_groups import count_effective_voices, find_error_correlation, with_voices
-from allalike.methods.fit import CopyGroups
+from allalike.methods.fit import CopyGroups, Decide
+from allalike.methods.steps.odds import descend
 from allalike.panels.summary import CalibrationError
 from allalike.panels.verdicts import MIN_GOLD, Codes, Marks, Statistics, sample_block
 from allalike.result.summaries import find_truths
 
 LEVELS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 BINS = 10  # confidence bins
+Line = tuple[float, float]  # shift and slope of log odds
 _FOLDS = np.uint64(5)
-_STEPS, _CONVERGED, _MAX_STEP = 50, 1e-10, 2.0  # of Newton's method
 _OPEN_ANSWERS = 50_000  # sample size for open labels
 _LEAST_RATE, _LEAST_ODDS = 0.01, 0.01  # an answer by the worst judge is better than none
 _ROUNDS, _FIRST_WRONG_LABELS = 3, 10.0
@@ -126,33 +129,33 @@ def _find_held_out_likelihood(block: Block, error_rate: Floats, n_wrong: float) 
     return np.array(sums)
 
 
-@dataclass(eq=False)
-class OpenDecision:
-    """Decisions by ``own``, with the probability of the label as confidence.
+def _decide_open(
+    block: Block,
+    weights: Floats,
+    faults: Floats,
+    error_rate: Floats,
+    *more: Floats,
+    own: Decide,
+    model: OpenLabels,
+    line: Line | None,
+    correlation: float | None,
+    groups: CopyGroups,
+) -> dict[str, Array]:
+    """Decide the tasks of a block by ``own``, with the probability of the label as confidence.
 
     If other labels of the task are more probable, the confidence is the mean over these and the decided label.
     """
-
-    own: Callable[..., dict[str, Array]]
-    model: OpenLabels
-    line: OddsLine
-    correlation: float | None
-    groups: CopyGroups
-
-    def __call__(
-        self, block: Block, weights: Floats, faults: Floats, error_rate: Floats, *more: Floats
-    ) -> dict[str, Array]:
-        """Decide the tasks of a block."""
-        found, counted = self.own(block, weights, faults, *more), with_voices(block, groups=self.groups)
-        rate = np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
-        probability, slot = self.model.find_probabilities(counted, rate)
-        chosen = block.label == block.to_answers(found["label"])
-        decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
-        leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
-        found["confidence"] = self.line.calibrate((leading * probability).sum(axis=1) / leading.sum(axis=1))
-        if self.correlation is not None:
-            found["voices"] = count_effective_voices(counted, self.correlation)
-        return found
+    found, counted = own(block, weights, faults, *more), with_voices(block, groups=groups)
+    rate = np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
+    probability, slot = model.find_probabilities(counted, rate)
+    chosen = block.label == block.to_answers(found["label"])
+    decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
+    leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
+    confidence = (leading * probability).sum(axis=1) / leading.sum(axis=1)
+    found["confidence"] = confidence if line is None else apply_line(confidence, line)
+    if correlation is not None:
+        found["voices"] = count_effective_voices(counted, correlation)
+    return found
 
 
 # Confidence of a panel: by the method for few classes, and by the model of open labels for many.
@@ -176,10 +179,10 @@ class ConfidenceModel:
         groups = weighing.copy_groups or CopyGroups.independent(len(run.workers))
         rate = errors.best(blind.fault) if blind.error_rate is None else blind.error_rate
         rate = np.clip(np.nan_to_num(rate, nan=0.5), _LEAST_RATE, 1 - _LEAST_RATE)
-        if blind.probabilities is not None:
-            return cls(run, rate, groups, blind, None)
-        sample = sample_block(run, _OPEN_ANSWERS)
-        return cls(run, rate, groups, blind, OpenLabels.of(sample, rate, groups, run.encoding.n_labels))
+        open_labels = None
+        if blind.probabilities is None:
+            open_labels = OpenLabels.of(sample_block(run, _OPEN_ANSWERS), rate, groups, run.encoding.n_labels)
+        return cls(run, rate, groups, blind, open_labels)
 
     @property
     def n_wrong(self) -> float:
@@ -191,32 +194,38 @@ class ConfidenceModel:
         """The log odds of each judge."""
         return np.asarray(np.maximum(np.log((1 - self.rate) * self.n_wrong / self.rate), _LEAST_ODDS))
 
-    def with_confidence(self, weighing: Fit, line: OddsLine | None = None) -> Fit:
-        """Return a fit whose decisions have a probability, calibrated by a line."""
+    def with_confidence(self, weighing: Fit, line: Line | None = None) -> Fit:
+        """Return a fit whose decisions have a probability; that of open labels is calibrated by a line."""
         if self.open_labels is None:
             return weighing
-        calibrated = line is not None and line != NO_CHANGE
-        correlation = find_error_correlation(self.run) if calibrated else None
-        decide = OpenDecision(
-            weighing.decide_on(self.run), self.open_labels, line or NO_CHANGE, correlation, self.groups
-        )
-        notes: dict[str, Any] = {
-            "temperature": self.open_labels.beta,
-            "estimated_from": "gold" if calibrated else "answers",
-            "wrong_labels": self.open_labels.n_wrong,
-        }
-        notes |= {} if correlation is None else {"error_correlation": correlation}
+        own, model, correlation = weighing.decide_on(self.run), self.open_labels, None
+        notes: dict[str, Any] = {"temperature": model.beta, "estimated_from": "answers", "wrong_labels": model.n_wrong}
+        if line is not None:
+            correlation = find_error_correlation(self.run)
+            notes |= {"estimated_from": "gold"} | ({} if correlation is None else {"error_correlation": correlation})
+        decide = partial(_decide_open, own=own, model=model, line=line, correlation=correlation, groups=self.groups)
         uncertainty = weighing.uncertainty and replace(weighing.uncertainty, confidence=notes)
         parameters = (self.rate, *weighing.parameters)
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
     def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
-        """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold."""
+        """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold.
+
+        The table has a row per task, indexed by the hash of its id: label, ``confidence``, and whether the label is
+        ``wrong`` (1, 0, or NaN without gold); also ``own`` and ``own_wrong``, before calibration by gold labels.
+        """
         unaware = find_truths(self.run, self.with_confidence(self.blind), unweighted=True)
-        tasks = list_confidences(unaware)
-        if self.run.n_gold >= MIN_GOLD:
-            held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
-            tasks.loc[held_out.index] = held_out
+        piece = unaware.joined()
+        wrong = piece.found.get("gold", np.full(len(piece.answers), np.nan))
+        columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "wrong": wrong}
+        own = {"own": columns["confidence"], "own_wrong": wrong}
+        tasks = pd.DataFrame({**columns, **own}, index=piece.tasks.hashes())
+        if self.run.n_gold < MIN_GOLD:
+            return unaware, tasks
+        held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
+        tasks.loc[held_out.index, list(held_out)] = held_out
+        if self.open_labels is not None:
+            tasks = calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
         return unaware, tasks
 
     def find_probability(self, block: Block) -> Floats:
@@ -229,96 +238,67 @@ class ConfidenceModel:
         return np.asarray(block.to_answers(found["probability"])[np.arange(len(block.label)), block.label])
 
 
-def list_confidences(found: TaskTable) -> pd.DataFrame:
-    """Return label, confidence and error (1, 0, or NaN without gold) of each task, indexed by the hash of its id."""
-    piece = found.joined()
-    wrong = piece.found.get("gold", np.full(len(piece.answers), np.nan))
-    columns = {"label": piece.found["label"], "confidence": piece.found["confidence"], "wrong": wrong}
-    return pd.DataFrame(columns, index=piece.tasks.hashes())
-
-
 def decide_held_out(run: Run, n_answers: int, fit: Callable[[Run], Fit]) -> pd.DataFrame:
     """Decide tasks with gold labels, each by a panel that did not use its gold label."""
     sample, parts = sample_tasks(run, n_answers), []
-    blocks = [run.encoding.prepare(block) for block in sample.blocks]
+    block = run.encoding.prepare(join_blocks(list(sample.blocks), len(run.workers)))
+    fold = block.task_hash[block.gold_task] % _FOLDS
     for number in range(int(_FOLDS)):
-        held_out = [block.task_hash[block.gold_task] % _FOLDS == number for block in blocks]
-        others = [
-            replace(block, gold_task=block.gold_task[~inside], gold_label=block.gold_label[~inside])
-            for block, inside in zip(blocks, held_out, strict=True)
-        ]
-        n_gold = sum(len(block.gold_task) for block in others)
-        weighing = fit(replace(sample, shards=[replace(sample.shards[0], blocks=others)], n_gold=n_gold))
-        decide = weighing.decide_on(sample)
-        for block, other, inside in zip(blocks, others, held_out, strict=True):
-            found, task = decide(other, *weighing.arguments), block.gold_task[inside]
-            table = {name: found[name][task] for name in ("label", "confidence")}
-            wrong = (table["label"] != block.gold_label[inside]).astype(np.float64)
-            parts.append(pd.DataFrame({**table, "wrong": wrong}, index=block.task_hash[task]))
+        inside = fold == number
+        others = replace(block, gold_task=block.gold_task[~inside], gold_label=block.gold_label[~inside])
+        shards = [replace(sample.shards[0], blocks=[others])]
+        weighing = fit(replace(sample, shards=shards, n_gold=len(others.gold_task)))
+        found, task = weighing.decide_on(sample)(others, *weighing.arguments), block.gold_task[inside]
+        table = {name: found[name][task] for name in ("label", "confidence")}
+        wrong = (table["label"] != block.gold_label[inside]).astype(np.float64)
+        parts.append(pd.DataFrame({**table, "wrong": wrong}, index=block.task_hash[task]))
     return pd.concat(parts)
 
 
 # Calibration.
 
 
-class OddsLine(NamedTuple):
-    """Linear calibration of log odds."""
-
-    shift: float = 0.0
-    slope: float = 1.0
-
-    def calibrate(self, confidence: Floats) -> Floats:
-        """Return calibrated probabilities."""
-        if self == NO_CHANGE:
-            return confidence
-        return np.asarray(1 / (1 + np.exp(-(self.shift + self.slope * _logit(confidence)))))
+def apply_line(confidence: Floats, line: Line) -> Floats:
+    """Return calibrated probabilities."""
+    shift, slope = line
+    return np.asarray(special.expit(shift + slope * special.logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))))
 
 
-NO_CHANGE = OddsLine()
-
-
-def _logit(confidence: Floats) -> Floats:
-    inside = np.clip(confidence, _CERTAIN, 1 - _CERTAIN)
-    return np.asarray(np.log(inside) - np.log1p(-inside))
-
-
-def fit_line(confidence: Floats, hit: Marks) -> OddsLine:
+def fit_line(confidence: Floats, hit: Marks) -> Line:
     """Fit the line that maximises the likelihood of right and wrong labels.
 
-    >>> fit_line(np.full(1000, 0.9), np.arange(1000) < 750).calibrate(np.array([0.9])).round(3)
+    >>> apply_line(np.array([0.9]), fit_line(np.full(1000, 0.9), np.arange(1000) < 750)).round(3)
     array([0.75])
     """
-    prior = line = np.array(NO_CHANGE)
-    design = np.column_stack([np.ones(len(confidence)), _logit(confidence)])
-    for _ in range(_STEPS):
-        p = 1 / (1 + np.exp(-design @ line))
-        gradient = design.T @ (hit - p) - (line - prior)
-        curvature = design.T @ (design * (p * (1 - p))[:, None]) + np.eye(2)
-        step = np.clip(np.linalg.solve(curvature, gradient), -_MAX_STEP, _MAX_STEP)
-        line = line + step
-        if np.abs(step).max() < _CONVERGED:
-            break
-    return OddsLine(float(line[0]), max(float(line[1]), 0.0))
+    design = np.column_stack([np.ones(len(confidence)), special.logit(np.clip(confidence, _CERTAIN, 1 - _CERTAIN))])
+    prior = np.array([0.0, 1.0])
+
+    def lose(line: Floats) -> tuple[float, Floats]:
+        """Return the negative logarithm of the posterior, and its gradient."""
+        odds = design @ line
+        loss = (np.logaddexp(0.0, odds) - hit * odds).sum() + np.square(line - prior).sum() / 2
+        return float(loss), design.T @ (special.expit(odds) - hit) + line - prior
+
+    shift, slope = descend(lose, prior, np.array([-np.inf, 0.0])).tolist()
+    return shift, slope
 
 
-def fit_gold(tasks: pd.DataFrame) -> OddsLine:
-    """Fit the line to all gold labels; return `NO_CHANGE` if there are fewer than 50."""
+def fit_gold(tasks: pd.DataFrame) -> Line | None:
+    """Fit the line to all gold labels; return None if there are fewer than 50."""
     known = tasks[tasks["wrong"].notna()]
     few = len(known) < MIN_GOLD
-    return NO_CHANGE if few else fit_line(known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0)
+    return None if few else fit_line(known["own"].to_numpy(), known["wrong"].to_numpy() == 0)
 
 
 def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return tasks with gold labels, each fold calibrated by the others; all tasks unchanged below 50 gold labels."""
+    """Return the tasks; those with gold labels have confidences that are calibrated by the other folds."""
     known = tasks[tasks["wrong"].notna()]
-    if len(known) < MIN_GOLD:
-        return tasks
-    own, hit = known["confidence"].to_numpy(), known["wrong"].to_numpy() == 0
+    own, hit = known["own"].to_numpy(), known["wrong"].to_numpy() == 0
     fold, calibrated = known.index.to_numpy() % _FOLDS, own.copy()
     for number in range(int(_FOLDS)):
         inside = fold == number
-        calibrated[inside] = fit_line(own[~inside], hit[~inside]).calibrate(own[inside])
-    return known.assign(confidence=calibrated)
+        calibrated[inside] = apply_line(own[inside], fit_line(own[~inside], hit[~inside]))
+    return tasks.assign(confidence=tasks["confidence"].where(tasks["wrong"].isna(), pd.Series(calibrated, known.index)))
 
 
 def find_calibration_error(confidence: Floats, hit: Floats) -> float:
@@ -332,13 +312,17 @@ def find_calibration_error(confidence: Floats, hit: Floats) -> float:
 
 
 def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
-    """Return calibration errors, and coverage and accuracy per confidence level."""
-    calibrated, rows = calibrate(tasks), []
+    """Return calibration errors, and coverage and accuracy per confidence level, with 50 gold labels on their tasks."""
+    known, rows = tasks[tasks["wrong"].notna()], []
+    measured = tasks if len(known) < MIN_GOLD else known
     for level in LEVELS:
-        kept = calibrated[calibrated["confidence"] >= level]
-        rows.append((level, len(kept) / len(calibrated), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
+        kept = measured[measured["confidence"] >= level]
+        rows.append((level, len(kept) / len(measured), kept["confidence"].mean(), 1 - kept["wrong"].mean()))
     coverage = pd.DataFrame(rows, columns=["level", "share", "expected", "accuracy"])
-    known = (each[each["wrong"].notna()] for each in (tasks, calibrated))
-    own, after = (find_calibration_error(each["confidence"].to_numpy(), 1 - each["wrong"].to_numpy()) for each in known)
-    facts = {"calibration_error": CalibrationError(own=own, calibrated=after), "coverage": coverage.to_dict("records")}
+    own, calibrated = (
+        find_calibration_error(known[name].to_numpy(), 1 - known[wrong].to_numpy())
+        for name, wrong in (("own", "own_wrong"), ("confidence", "wrong"))
+    )
+    error = CalibrationError(own=own, calibrated=calibrated)
+    facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
     return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})

@@ -44,13 +44,12 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
-from allalike._core.lazy_imports import pd
+from allalike._core.lazy_imports import pd, special
 from allalike.engines.ranges import number_parts
 from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCounts
 from allalike.panels.verdicts import (
     NO_LABEL,
     ClassVerdicts,
-    Codes,
     Marks,
     ScoreVerdicts,
     Statistics,
@@ -69,12 +68,10 @@ _MIN_PARTS, _MIN_JUDGES = 3, 5
 _MIN_COMMON, _MIN_TASKS = 10, 20  # tasks of two judges, and of all
 _LEAST_ERROR = 0.02  # relative to the mean of all
 _ROUNDING = 1e-9
-_STEPS, _CONVERGED = 100, 1e-14  # of Newton's method
+_CONVERGED = 1e-12  # relative step of Newton's method
 _PRIOR_ANSWERS = 2.0  # with the error rate of the panel, added to the answers by a judge
 _LEAST_RATE = 0.01  # no error rate is closer to 0 or 1
 _MIN_OFFSET_TASKS = 5
-_NAMED_CLASSES = ["judge", "other", "same_wrong", "expected", "ci_low", "ci_high", "p_value"]
-_NAMED_SCORES = ["judge", "other", "correlation", "ci_low", "ci_high", "p_value"]
 
 
 def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statistics:
@@ -90,29 +87,23 @@ def describe_pairs(verdicts: Verdicts, n_wrong: float, judges: Values) -> Statis
         table = compare_squares(verdicts.coordinates, number_task_parts(verdicts.task_hash))
         table = table.sort_values(["p_value", "correlation", "left", "right"], ascending=[True, False, True, True])
     correlated = table[table["shared_errors"]]
-    groups = connect_judges(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
+    part = number_parts(len(judges), *(correlated[side].to_numpy(np.intp) for side in ("left", "right")))
+    groups = [np.flatnonzero(part == each).tolist() for each in np.flatnonzero(np.bincount(part) > 1)]
+    groups = sorted(groups, key=lambda group: (-len(group), group))  # the largest first
     number = np.full(len(judges), "", object)
     for place, group in enumerate(groups, 1):
         number[group] = str(place)
     names = dict(enumerate(map(str, judges.tolist())))
     table = table.assign(left=table["left"].map(names), right=table["right"].map(names))
     table = table.rename(columns={"left": "judge", "right": "other"})
-    named = _NAMED_CLASSES if "same_wrong" in table else _NAMED_SCORES
     counts = PairCounts(
         compared=len(table),
         found=len(correlated),
         tasks=n_tasks,
-        named=tuple(table.loc[table["shared_errors"], named].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
+        named=tuple(table[table["shared_errors"]].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
         groups=tuple(tuple(judges[judge] for judge in group) for group in groups[:MAX_NAMED]),
     )
     return Statistics({"pairs": counts}, {"pairs": table}, {"shared_error_group": number})
-
-
-def connect_judges(n_judges: int, left: Codes, right: Codes) -> list[list[int]]:
-    """Return the connected components of the pairs, the largest first."""
-    part = number_parts(n_judges, left, right)
-    groups = [np.flatnonzero(part == number).tolist() for number in range(part.max(initial=-1) + 1)]
-    return sorted((group for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
 
 
 # Classes: shared wrong labels.
@@ -132,24 +123,19 @@ def compare_classes(verdicts: ClassVerdicts, n_wrong: float) -> pd.DataFrame:
         usual = same / different if same > 0 and different > 0 else _MOST_USUAL if same > 0 else 1.0
         compared.append(compare_pair(table, float(np.clip(usual, 1.0, _MOST_USUAL))))
     expected, tail = np.array(compared).reshape(-1, 2).T
-    shared = [int(table[3].sum()) for table in tables]
-    together, mean = np.array(shared, float), np.where(expected > 0, expected, np.nan)
+    shared, mean = np.array([int(table[3].sum()) for table in tables]), np.where(expected > 0, expected, np.nan)
     p_value = np.minimum(tail * len(tables), 1.0)
-    enough = (together >= _MIN_TOGETHER) & (together >= _MIN_RATIO * expected)
-    asked, wrong = (each.astype(np.float64) for each in (some.labels != NO_LABEL, some.wrong))
+    enough = (shared >= _MIN_TOGETHER) & (shared >= _MIN_RATIO * expected)
+    asked = (some.labels != NO_LABEL).astype(np.int64)
     left, right = np.array(pairs, np.intp).reshape(-1, 2).T
-    errors = np.asarray(wrong.T @ asked, np.int64)
     columns = {
         "left": left,
         "right": right,
-        "common": np.asarray(asked.T @ asked, np.int64)[left, right],
-        "wrong": errors[left, right],
-        "other_wrong": errors[right, left],
-        "both_wrong": np.asarray(wrong.T @ wrong, np.int64)[left, right],
-        "same_wrong": np.array(shared, np.int64),
+        "common": (asked.T @ asked)[left, right],
+        "same_wrong": shared,
         "expected": expected,
-        "ratio": divide(together, expected),
-        "ci_low": np.array([find_poisson_mean(n, _LIMITS[1]) if n else 0.0 for n in shared]) / mean,
+        "ratio": shared / mean,
+        "ci_low": np.array([find_poisson_mean(n, _LIMITS[1]) for n in shared]) / mean,
         "ci_high": np.array([find_poisson_mean(n + 1, _LIMITS[0]) for n in shared]) / mean,
         "p_value": p_value,
         "shared_errors": enough & (p_value <= _SIGNIFICANT),
@@ -194,17 +180,17 @@ def compare_pair(table: Floats, odds: float) -> tuple[float, float]:
 def find_poisson_mean(count: int, chance: float) -> float:
     """Return the mean of a Poisson distribution that is below ``count`` with this probability, by Newton's method.
 
+    It replaces a quantile of chi^2, because scipy takes longer to import than a panel to run.
+
     >>> round(find_poisson_mean(1, 0.975), 4), round(find_poisson_mean(2, 0.025), 4)  # Garwood's interval for 1
     (0.0253, 5.5716)
     """
-    number = np.arange(count)
-    mean, log_factorial = float(count), np.cumsum(np.log(np.maximum(number, 1)))
-    for _ in range(_STEPS):
+    number, mean = np.arange(count), float(count)
+    log_factorial, step = np.cumsum(np.log(np.maximum(number, 1))), math.inf
+    while count and abs(step) >= _CONVERGED * mean:
         terms = np.exp(number * math.log(mean) - mean - log_factorial)
         step = float((terms.sum() - chance) / terms[-1])
         mean = max(mean + step, mean / 2)
-        if abs(step) < _CONVERGED * mean:
-            break
     return mean
 
 
@@ -226,8 +212,6 @@ def jackknife(estimate: Callable[[Marks], Floats], part: npt.NDArray[np.intp]) -
 
 def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.DataFrame:
     """Compare all pairs in an array of coordinates: task, judge, coordinate; NaN without an answer."""
-    from scipy.special import stdtr, stdtrit
-
     columns = ("left", "right", "common", "distance", "expected", "correlation", "ci_low", "ci_high", "p_value")
     parts, enough = int(part.max(initial=-1)) + 1, table is not None and table.shape[1] >= _MIN_JUDGES
     common = np.zeros((0, 0)) if table is None else _measure_squares(table)[0]
@@ -246,13 +230,13 @@ def compare_squares(table: Floats | None, part: npt.NDArray[np.intp]) -> pd.Data
     while True:
         (distance, nearer, rho), errors = jackknife(estimate, part)
         z, z_distance = divide(rho, errors[2]), divide(nearer, errors[1])
-        tails = [stdtr(parts - 1, -np.nan_to_num(each)) for each in (z, z_distance)]
+        tails = [special.stdtr(parts - 1, -np.nan_to_num(each)) for each in (z, z_distance)]
         p_value = np.maximum(np.minimum(tails[0] * len(left), 1.0), tails[1])
         new = (p_value <= _SIGNIFICANT) & (rho >= _MIN_CORRELATION) & ~bound
         if not new.any():
             break
         bound[np.argmax(np.where(new, z, -np.inf))] = True
-    width = stdtrit(parts - 1, _LIMITS[1]) * errors[2]
+    width = special.stdtrit(parts - 1, _LIMITS[1]) * errors[2]
     numbers = distance, distance + nearer, rho, rho - width, rho + width, p_value
     values = left, right, common[left, right].astype(int), *numbers
     return pd.DataFrame(dict(zip(columns, values, strict=True))).assign(shared_errors=bound)
@@ -290,8 +274,6 @@ def _expect(distance: Floats, weight: Floats, design: Floats) -> tuple[Floats, F
 
 def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> pd.DataFrame:
     """Estimate, from a table with a row per task, the offset of each judge and its interval; NaN if unknown."""
-    from scipy.special import stdtrit
-
     (n, judges), parts = scores.shape, int(part.max(initial=-1)) + 1
     names = ["offset", "offset_ci_low", "offset_ci_high"]
     if n < _MIN_OFFSET_TASKS or judges < 2 or parts < 2:
@@ -308,7 +290,7 @@ def find_offsets(scores: Floats, part: npt.NDArray[np.intp]) -> pd.DataFrame:
         return np.asarray(np.linalg.pinv(matrix, rcond=_ROUNDING, hermitian=True) @ side)
 
     offset, error = jackknife(estimate, part)
-    width = stdtrit(parts - 1, _LIMITS[1]) * error
+    width = special.stdtrit(parts - 1, _LIMITS[1]) * error
     known = np.where(seen[seen.sum(axis=1) > 1].sum(axis=0) > 1, 0.0, np.nan)
     return pd.DataFrame({name: offset + known + sign * width for name, sign in zip(names, (0, -1, 1), strict=True)})
 

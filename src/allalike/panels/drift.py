@@ -27,93 +27,77 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Floats
-from allalike._core.lazy_imports import pd
+from allalike._core.columns.values import text_column
+from allalike._core.lazy_imports import pd, stats
 from allalike._core.system.addresses import find_folder
-from allalike._core.system.tables import unguard_text
+from allalike.discover import find_ties, load_run, read_whole
 from allalike.domains import Encoding
-from allalike.engines import Run, TaskTable
+from allalike.engines import Run
+from allalike.engines.base import list_answers
 from allalike.errors import InputError
-from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, Drift, JudgeChange, PanelSummary, Rate, RateChange
-from allalike.panels.verdicts import Marks, Statistics, divide, find_mean_limits, sample_block
-from allalike.result.saved import SUMMARY, check_complete, check_own_file, read_summary
-from allalike.result.summary import LabelKind
+from allalike.panels.rates import find_gold
+from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, Drift, PanelSummary, Rate, RateChange
+from allalike.panels.verdicts import Marks, Statistics, divide, find_mean_limits
+from allalike.result.saved import SUMMARY, read_call, read_summary
 
 SIGNIFICANT = 0.01
 _MIN_TASKS = 10  # on each side of a comparison of different tasks
 _MIN_JUDGES = 3
 _DIGITS = 9
-_KEPT_DIGITS = 12  # of numbers, whose last digits contain rounding errors
-_KEPT = ["judge", "task", "label", "truth"]
-_KEPT_FILES = [f"{folder}verdicts.{kind}" for folder in ("details/", "") for kind in ("csv", "parquet")]
+_MAX_ANSWERS = 50_000
+_HASHES = 2.0**64
 _COLUMNS = ["judge", "what", "tasks", "before", "now", "ci_low", "ci_high", "n_before", "n_now", "p_value"]
 
 
-# Kept verdicts: a frame of texts with a row per verdict; an unknown truth is empty. A sample of whole tasks is kept, by
-# the hashes of their ids, so that another run keeps the same tasks.
-
-
-def keep_verdicts(run: Run, verdicts: TaskTable, n_answers: int) -> pd.DataFrame:
-    """Return about ``n_answers`` verdicts of a run."""
-    block, tasks = sample_block(run, n_answers), verdicts.joined().tasks
-    places = pd.Index(tasks.hashes()).get_indexer(pd.Index(block.task_hash))
-    ids, judges = (np.array([*map(str, names.tolist())], object) for names in (tasks.take(places), run.workers))
-    truth = np.full(block.n_tasks, "", object)
-    truth[block.gold_task] = _write_labels(run.encoding, block.gold_label)
-    columns = judges[block.worker], ids[block.task], _write_labels(run.encoding, block.label), truth[block.task]
-    return pd.DataFrame(dict(zip(_KEPT, columns, strict=True)), dtype=object)
-
-
-def _write_labels(encoding: Encoding, label: Array) -> npt.NDArray[np.object_]:
-    """Return labels as text; a gold label that no judge gave is empty."""
-    if encoding.numeric:
-        return np.array([f"{each:.{_KEPT_DIGITS}g}" for each in encoding.decode(label).tolist()], object)
-    names = np.array([*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""], object)
-    return np.asarray(names[label])
-
-
-class _SavedSummary(msgspec.Struct):
-    panel: PanelSummary
-    domain: LabelKind
-    files: tuple[str, ...]
-    safe_csv: bool = False
-
-
 class Earlier(NamedTuple):
-    """A saved panel: verdicts, label type, and rate if it was estimated."""
+    """A saved panel: its folder, its answers, and its rate if it was estimated."""
 
     folder: str
-    verdicts: pd.DataFrame
-    domain: str
+    run: Run
     rate: Rate | None
 
 
 def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
-    """Read the verdicts that a panel saved."""
-    place = find_folder(folder)
-    check_complete(place)
-    check_own_file(place / SUMMARY)
+    """Read the verdicts and the rate of a saved panel."""
+    saved = read_call(find_folder(folder))
     try:
-        summary = msgspec.convert(read_summary(place), _SavedSummary)
-        path = next(place / name for name in _KEPT_FILES if name in summary.files)
-        check_own_file(path)
-    except StopIteration:
+        panel = msgspec.convert(read_summary(saved.folder)["panel"], PanelSummary)
+    except (ValueError, KeyError):
         raise InputError(
-            f"The panel in {folder} saved no verdicts to compare with. Only classes, numbers and levels are saved."
+            f"{saved.folder / SUMMARY} is not a panel summary of this version. Run 'allalike jury' on its files again,"
+            " or name another folder."
         ) from None
-    except OSError:
-        raise InputError(f"There is no panel in {place}. Name a folder that 'allalike jury' wrote.") from None
-    except (ValueError, TypeError, KeyError):
-        raise InputError(
-            f"{place / SUMMARY} is not a panel summary of this version. Run 'allalike jury' on its files again, or name"
-            " another folder."
-        ) from None
-    try:
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str, na_filter=False)
-        table = table[_KEPT].astype(str).astype(object)
-    except (OSError, ValueError, KeyError):
-        raise InputError(f"{path} cannot be read. Run 'allalike jury' on its files again.") from None
-    table = table.map(unguard_text) if summary.safe_csv else table
-    return Earlier(str(folder), table, summary.domain.name, summary.panel.rate)
+    run = load_run(*read_whole(saved.answers, None), saved.gold, find_ties(0, "random"), guessed=False)
+    return Earlier(str(folder), run, panel.rate)
+
+
+def list_verdicts(run: Run, n_answers: int) -> pd.DataFrame:
+    """List about ``n_answers`` verdicts: judge and task as text, label and gold label as text or number.
+
+    Whole tasks are sampled by the hashes of their names, so that the same tasks of another panel are sampled. An
+    unknown gold label is empty.
+    """
+    names, gold, parts = [*map(str, run.workers.tolist())], find_gold(run), []
+    for part in list_answers(run):
+        truth, gold = np.split(gold, [part.n_tasks])
+        ids, known = text_column([*map(str, part.tasks.tolist())]), ~np.isnan(truth)
+        chosen = known | (ids.hashes() / _HASHES <= n_answers / run.answer_counts.sum())
+        tasks = np.repeat(np.arange(part.n_tasks), np.diff(part.starts))
+        rows = np.flatnonzero(chosen[tasks])
+        columns = {"judge": np.array(names, object)[part.worker[rows]], "task": ids.take(tasks[rows]).tolist()}
+        columns["label"] = _decode(run.encoding, part.label[rows])
+        truths = np.full(part.n_tasks, "", object)
+        truths[known] = _decode(run.encoding, truth[known])
+        parts.append(pd.DataFrame({**columns, "truth": truths[tasks[rows]]}, dtype=object))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _decode(encoding: Encoding, label: Array) -> npt.NDArray[np.object_]:
+    """Return numbers, or classes and levels as text; a gold label that no judge gave is empty."""
+    if encoding.numeric:
+        return np.array(encoding.decode(label).tolist(), object)
+    names = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""]
+    return np.array(names, object)[label.astype(np.intp)]
 
 
 class BothPanels(NamedTuple):
@@ -228,73 +212,68 @@ def _compare_leaving_out(both: BothPanels, relate: Callable[..., Floats]) -> lis
 
 def _test_pairs(then: Floats, now: Floats) -> tuple[Any, ...]:
     """Test for a change in one direction by the exact sign test; return columns of `find_changes`."""
-    from scipy.stats import binomtest
-
     known = ~np.isnan(then + now)
     then, now = then[known], now[known]
     change = (now - then).round(_DIGITS)
     if not len(change):
         return (math.nan,) * 4 + (0, 0, 1.0)
     up, down = int((change > 0).sum()), int((change < 0).sum())
-    p_value = binomtest(up, up + down).pvalue if up + down else 1.0
+    p_value = stats.binomtest(up, up + down).pvalue if up + down else 1.0
     return float(then.mean()), float(now.mean()), *find_mean_limits(change), len(then), len(now), float(p_value)
 
 
 def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
     """Compare the means of different tasks by Welch's test; p = 1 if there are too few, or equal values."""
-    from scipy.stats import ttest_ind
-
     then, now = then[~np.isnan(then)].round(_DIGITS), now[~np.isnan(now)].round(_DIGITS)
     means = tuple(float(each.mean()) if len(each) else math.nan for each in (then, now))
     if min(len(then), len(now)) < _MIN_TASKS or max(np.ptp(then), np.ptp(now)) == 0:
         return *means, math.nan, math.nan, len(then), len(now), 1.0
-    test = ttest_ind(now, then, equal_var=False)
+    test = stats.ttest_ind(now, then, equal_var=False)
     low, high = test.confidence_interval()
     return *means, float(low), float(high), len(then), len(now), float(test.pvalue)
 
 
-def describe_drift(earlier: Earlier, kept: pd.DataFrame, run: Run, rate: Rate | None) -> Statistics:
+def describe_drift(earlier: Earlier, run: Run, rate: Rate | None) -> Statistics:
     """Return the judges who changed, a row per test, the smallest p-value first, and the change in the rate."""
-    both = _align(earlier, kept, run)
+    then, now = (list_verdicts(each, _MAX_ANSWERS) for each in (earlier.run, run))
+    both = _align(earlier, then, now, run.encoding)
     table = find_changes(both)
     table["p_value"] = np.minimum(table["p_value"] * len(table), 1.0)
     table["changed"] = table["p_value"] < SIGNIFICANT
     table["judge"] = [both.judges[judge] for judge in table["judge"]]
     table = table.sort_values("p_value", kind="stable")
-    named = table.loc[table["changed"], _COLUMNS].head(MAX_NAMED).to_dict("records")
-    then, now = {*earlier.verdicts["judge"]}, {*kept["judge"]}
+    changes = table[table["changed"]]
+    before, after = {*then["judge"]}, {*now["judge"]}
     facts = Drift(
         baseline=earlier.folder,
         judges=len(both.judges),
         shared_tasks=int(both.shared.sum()),
         tests=len(table),
-        drifted=tuple(sorted({*table.loc[table["changed"], "judge"]})),
-        named=tuple(JudgeChange(**{str(key): value for key, value in row.items()}) for row in named),
-        new_judges=tuple(sorted(now - then)[:MAX_NAMED]),
-        gone_judges=tuple(sorted(then - now)[:MAX_NAMED]),
+        drifted=tuple(sorted({*changes["judge"]})),
+        named=tuple(changes[_COLUMNS].head(MAX_NAMED).to_dict("records")),  # type: ignore[arg-type]
+        new_judges=tuple(sorted(after - before)[:MAX_NAMED]),
+        gone_judges=tuple(sorted(before - after)[:MAX_NAMED]),
         rate=None if earlier.rate is None or rate is None else compare_rates(earlier.rate, rate),
     )
-    judges, known = [*map(str, run.workers.tolist())], ~np.isnan(both.then + both.now)
-    other = divide(((both.then != both.now) & known).sum(axis=0).astype(np.float64), known.sum(axis=0))
-    changed = pd.Series(other, index=list(both.judges)).reindex(judges).to_numpy()
-    columns = {"changed": changed, "drifted": np.isin(judges, facts.drifted)}
-    return Statistics({"drift": facts}, {"drift": table}, columns)
+    drifted = np.isin([*map(str, run.workers.tolist())], facts.drifted)
+    return Statistics({"drift": facts}, {"drift": table}, {"drifted": drifted})
 
 
-def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
+def _align(earlier: Earlier, then: pd.DataFrame, now: pd.DataFrame, encoding: Encoding) -> BothPanels:
     """Align an earlier panel and this one; both need the same label type and a common judge."""
-    if earlier.domain != run.domain.name:
+    name, other = encoding.domain.name, earlier.run.domain.name
+    if name != other:
         raise InputError(
-            f"The labels of the panel in {earlier.folder} are {earlier.domain}, but these are {run.domain.name}. Name a"
-            " panel with the same label type, or read both with the same domain=."
+            f"The labels of the panel in {earlier.folder} are {other}, but these are {name}. Name a panel with the same"
+            " label type, or read both with the same domain=."
         )
-    number: Callable[[str], float] | None = None if run.encoding.nominal else float
-    if run.encoding.n_classes is not None and not run.encoding.nominal:
-        levels = run.encoding.decode(np.arange(run.encoding.n_labels)).tolist()
+    number: Callable[[Any], float] | None = None if encoding.nominal else float
+    if not encoding.nominal and not encoding.numeric:
+        levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
         number = {str(level): float(code) for code, level in enumerate(levels)}.__getitem__
     try:
-        both = BothPanels.of(earlier.verdicts, kept, number)
-    except (KeyError, ValueError) as error:
+        both = BothPanels.of(then, now, number)
+    except KeyError as error:
         raise InputError(
             f"The panel in {earlier.folder} has a label that this one does not have: {error}. Name all levels of"
             " both panels: domain='ordinal(levels=[...])'."
@@ -302,7 +281,7 @@ def _align(earlier: Earlier, kept: pd.DataFrame, run: Run) -> BothPanels:
     if not both.judges:
         raise InputError(
             f"This panel and the one in {earlier.folder} have no judge in common. Its judges are:"
-            f" {', '.join(sorted({*earlier.verdicts['judge']})[:MAX_NAMED])}."
+            f" {', '.join(sorted({*then['judge']})[:MAX_NAMED])}."
         )
     return both
 

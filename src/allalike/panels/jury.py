@@ -24,12 +24,19 @@ from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
 from allalike.panels.calibration import ConfidenceModel, describe_confidence, fit_gold
 from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
-from allalike.panels.drift import Earlier, describe_drift, keep_verdicts, read_earlier
+from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
-from allalike.panels.repeats import describe_orders, describe_samples, describe_score_samples
-from allalike.panels.rows import AskDesign, Reading, describe_unreadable, find_tie, read_groups, read_verdicts
-from allalike.panels.smaller_panels import Trials, describe_sizes, recommend
+from allalike.panels.repeats import describe_orders, describe_samples
+from allalike.panels.rows import (
+    AskDesign,
+    Reading,
+    describe_unreadable,
+    find_tie,
+    read_groups,
+    read_verdicts,
+)
+from allalike.panels.smaller_panels import describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
     NO_LABEL,
@@ -50,6 +57,7 @@ from allalike.result.result import Result
 from allalike.result.summaries import describe_confidence as summarise_confidence
 from allalike.result.summaries import find_truths
 from allalike.result.tables import worker_columns
+from allalike.sources import inputs_of
 
 _MAX_JUDGES = 100
 _MAX_ANSWERS = 50_000  # answers that are compared judge by judge
@@ -146,8 +154,8 @@ def jury(
         raise GoldError(error.args[0], lines=error.lines, proposals=proposals) from error
     run = result.run
     _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
-    if read.repeated is not None:  # one answer from several rows cannot be read again
-        result = replace(result, call=None, inputs=(*result.inputs, *read.inputs))
+    if read.repeated is not None:
+        result = replace(result, inputs=(*result.inputs, *inputs_of(gold)))
     if run.encoding.nominal:
         judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
     else:
@@ -256,9 +264,9 @@ def _judge_classes(
     accuracy = 1 - _find_gold_distance(run)
     parts = [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
     if read.repeated is not None and asked.order is not None:
-        parts.append(describe_orders(read.repeated, read.verdicts_name, read.first_order, run.workers))
+        parts.append(describe_orders(read.repeated, run.workers))
     if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_samples(read.repeated, result, model.log_odds, retain))
+        parts.append(describe_samples(read.repeated, result, verdicts, model.log_odds, retain))
     return _Judged(result, verdicts, unaware, parts, correlate_errors(verdicts), accuracy, tie)
 
 
@@ -284,7 +292,7 @@ def _judge_scores(
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
     parts = [describe_offsets(scores, run.workers), describe_pairs(scores, 0.0, run.workers)]
     if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_score_samples(read.repeated, scores.judged(), retain))
+        parts.append(describe_samples(read.repeated, result, scores.judged(), weighing.weight, retain))
     if run.encoding.numeric:
         parts.append(_describe_correction(scores))
         parts += [] if by_truth else [describe_mean(run, unaware)]
@@ -296,7 +304,7 @@ def _describe_correction(scores: ScoreVerdicts) -> Statistics:
     """Return the RMSE of numbers before and after their correction by gold labels, on held-out gold labels."""
     block, gold = scores.block, np.full(scores.block.n_tasks, np.nan)
     gold[block.gold_task] = block.gold_label
-    estimate = scores.decide_uncorrected(range(scores.n_judges)).label
+    estimate = scores.decide_uncorrected(tuple(range(scores.n_judges))).label
     assert scores.numbers is not None
     calibrated = calibrate_scores(scores.numbers, estimate, gold)
     if calibrated is None:
@@ -316,13 +324,13 @@ def _describe_members(judged: _Judged, retain: float, costs: Any) -> list[Statis
     """Return smaller panels, the effective number of judges and the recommendation."""
     verdicts, weighing, run = judged.verdicts, judged.result.weighing, judged.result.run
     price = None if costs is None else find_prices(costs, run.workers.tolist())
-    trials, error = Trials(verdicts.judged()), None
+    some, error = verdicts.judged(), None
     if isinstance(verdicts, ClassVerdicts) and weighing.uncertainty is not None:
         error = np.asarray(worker_columns(run, weighing)[weighing.uncertainty.unit])
     return [
-        describe_sizes(trials, run, retain=retain, price=price, known=judged.known, error=error),
+        describe_sizes(some, run, retain=retain, price=price, known=judged.known, error=error),
         describe_independence(run.workers, judged.correlation, *verdicts.ceiling),
-        recommend(trials, retain, run.workers),
+        recommend(some, retain, run.workers),
     ]
 
 
@@ -335,7 +343,7 @@ def _describe_rate_and_drift(
     *,
     by_truth: bool,
 ) -> list[Statistics]:
-    """Return the verdicts to save, the rate and the drift, without gold labels."""
+    """Return the rate, from verdicts without gold labels, and the drift."""
     if not run.encoding.nominal and not has_scale(run.encoding):
         return []
     inferred = find_positive(run.encoding) if positive is None and run.n_gold else None
@@ -344,10 +352,8 @@ def _describe_rate_and_drift(
     if positive is not None:
         part, rate = describe_rate(run, unaware, positive, groups, by_truth=by_truth, inferred=inferred is not None)
         parts.append(part)
-    if run.encoding.offsets is None:
-        kept = keep_verdicts(run, unaware, _MAX_ANSWERS)
-        drift = [] if earlier is None else [describe_drift(earlier, kept, run, rate)]
-        return [Statistics({}, {"verdicts": kept}), *parts, *drift]
-    if earlier is not None:  # the original scores are unknown
-        raise UnsupportedError("baseline compares the original scores. Leave out bias of the label type.")
+    if earlier is not None:
+        if run.encoding.offsets is not None:  # the original scores are unknown
+            raise UnsupportedError("baseline compares the original scores. Leave out bias of the label type.")
+        parts.append(describe_drift(earlier, run, rate))
     return parts

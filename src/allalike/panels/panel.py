@@ -46,6 +46,17 @@ def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values 
     return listed
 
 
+def _table(name: str, content: str, option: str = "") -> Any:
+    """Return a property that is a table of the panel, which may need an option of `allalike.jury`."""
+
+    def read(panel: Panel[Any]) -> Any:
+        if option and name not in panel.tables:
+            raise UnsupportedError(f"The panel has no table of {name}. Run allalike.jury with {option}=.")
+        return panel._to_frame(list_columns(panel.tables.get(name, {})))
+
+    return property(read, doc=content)
+
+
 @dataclass(frozen=True, repr=False)
 class Panel(FrameMixin[Frame]):
     """The verdicts of a panel of judges, and statistics of the judges.
@@ -123,58 +134,15 @@ class Panel(FrameMixin[Frame]):
         """
         return self._to_frame(self._judges)
 
-    @cached_property
-    def pairs(self) -> Frame:
-        """One row per pair of judges, the smallest p-value first: shared wrong labels, or correlation of errors."""
-        return self._frame("pairs")
-
-    @cached_property
-    def sizes(self) -> Frame:
-        """One row per panel size: the best judges, their worth on held-out tasks, and their cost."""
-        return self._frame("sizes")
-
-    @cached_property
-    def coverage(self) -> Frame:
-        """One row per confidence level: share of tasks above it, expected accuracy and measured accuracy.
-
-        It is empty for labels other than classes.
-        """
-        return self._frame("coverage")
-
-    @cached_property
-    def rates(self) -> Frame:
-        """One row for all tasks and one per group: rate of positive tasks with its interval."""
-        return self._frame("rates")
-
-    @cached_property
-    def ask(self) -> Frame:
-        """One row per task to label next, to narrow the interval of the rate; empty if there is none."""
-        return self._frame("ask")
-
-    @cached_property
-    def drift(self) -> Frame:
-        """One row per test for a changed judge, the smallest p-value first; empty without an earlier panel."""
-        return self._frame("drift")
-
-    @cached_property
-    def orders(self) -> Frame:
-        """One row per judge: share of pairs with the same verdict in both orders, and position bias."""
-        return self._frame("orders", "order")
-
-    @cached_property
-    def samples(self) -> Frame:
-        """One row per number of samples: accuracy or RMSE of the panel, and share of its worth that is retained."""
-        return self._frame("samples", "sample")
-
-    @cached_property
-    def annotators(self) -> Frame:
-        """One row per model and human of the alternative annotator test: winning shares and p-value."""
-        return self._frame("annotators", "humans")
-
-    def _frame(self, name: str, option: str = "") -> Frame:
-        if option and name not in self.tables:
-            raise UnsupportedError(f"The panel has no table of {name}. Run allalike.jury with {option}=.")
-        return self._to_frame(list_columns(self.tables.get(name, {})))
+    pairs = _table("pairs", "One row per pair of judges: shared wrong labels, or correlation of errors.")
+    sizes = _table("sizes", "One row per panel size: the best judges, their worth on held-out tasks, and their cost.")
+    coverage = _table("coverage", "One row per confidence level: share of tasks, expected and measured accuracy.")
+    rates = _table("rates", "One row for all tasks and one per group: rate of positive tasks with its interval.")
+    ask = _table("ask", "One row per task to label next, to narrow the interval of the rate.")
+    drift = _table("drift", "One row per test for a changed judge; empty without an earlier panel.")
+    orders = _table("orders", "One row per judge: equal verdicts in both orders, and position bias.", "order")
+    samples = _table("samples", "One row per number of samples: accuracy or RMSE, and retained worth.", "sample")
+    annotators = _table("annotators", "One row per model and human: winning shares and p-value.", "humans")
 
     @property
     def smallest(self) -> list[Any]:

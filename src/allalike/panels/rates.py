@@ -44,14 +44,13 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.hashes import mix
-from allalike._core.columns.values import Values
-from allalike._core.lazy_imports import pd
+from allalike._core.lazy_imports import pd, special, stats
 from allalike._core.registry import did_you_mean
 from allalike.domains import Encoding, Kernels
 from allalike.engines import Run, TaskTable
 from allalike.errors import OptionError, UnknownNameError
 from allalike.panels.summary import MAX_NAMED, ConfidenceInterval, GroupRate, MeanScore, Rate
-from allalike.panels.verdicts import NORMAL, Marks, Statistics, divide
+from allalike.panels.verdicts import NORMAL, Statistics, divide
 
 Groups = tuple[str, Mapping[str, str]]  # a column, and its value for each task
 
@@ -73,11 +72,6 @@ class Estimate(NamedTuple):
     estimate: float
     ci_low: float
     ci_high: float
-
-    @property
-    def fact(self) -> ConfidenceInterval:
-        """The estimate as a fact of the summary."""
-        return ConfidenceInterval(**self._asdict())
 
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan)
@@ -140,25 +134,20 @@ def estimate_rate(counts: Counts) -> Estimate:
     return Estimate(estimate, min(low, estimate), max(high, estimate))
 
 
-def estimate_mean(
-    label: Floats, predicted: Floats, others: Floats, quantile: float | None = None
-) -> tuple[Estimate, float]:
-    """Estimate a mean by PPI++ from gold labels and predictions for these and for other tasks; also return lambda.
+def estimate_mean(label: Floats, predicted: Floats, others: Floats, quantile: float | None = None) -> Estimate:
+    """Estimate a mean by PPI++ from gold labels and predictions for these and for other tasks.
 
     The default ``quantile`` for the interval is that of Student's t.
 
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(5, 1, 10_000)
     >>> scores = truth + rng.normal(0, 0.5, 10_000) + 1
-    >>> mean, power = estimate_mean(truth[:100], scores[:100], scores[100:])
-    >>> [round(each, 2) for each in mean], round(power, 2)
-    ([5.07, 4.98, 5.16], 0.75)
+    >>> [round(each, 2) for each in estimate_mean(truth[:100], scores[:100], scores[100:])]
+    [5.07, 4.98, 5.16]
     """
-    from scipy.special import stdtrit
-
     n, n_others, power = len(label), len(others), 0.0
     if n < 2:
-        return UNKNOWN, power
+        return UNKNOWN
     variance = float(np.var(np.concatenate([predicted, others]), ddof=1))
     if n_others and variance > 0:
         power = float(np.clip(np.cov(label, predicted)[0, 1] / ((1 + n / n_others) * variance), 0.0, 1.0))
@@ -166,8 +155,8 @@ def estimate_mean(
     if power:
         estimate += power * float(others.mean() - predicted.mean())
         square += power**2 * variance / n_others
-    half = float(stdtrit(n - 1, _LIMITS[1]) if quantile is None else quantile) * math.sqrt(square)
-    return Estimate(estimate, estimate - half, estimate + half), power
+    half = float(special.stdtrit(n - 1, _LIMITS[1]) if quantile is None else quantile) * math.sqrt(square)
+    return Estimate(estimate, estimate - half, estimate + half)
 
 
 def estimate_share(truth: Floats, predicted: Floats, others: Floats) -> Estimate:
@@ -177,10 +166,9 @@ def estimate_share(truth: Floats, predicted: Floats, others: Floats) -> Estimate
     >>> [round(each, 2) for each in estimate_share(perfect, perfect, others)]
     [0.5, 0.37, 0.63]
     """
-    plain, _ = estimate_mean(truth, predicted, others)
-    more, _ = estimate_mean(np.append(truth, [1, 1, 0, 0]), np.append(predicted, [1, 0, 1, 0]), others, NORMAL)
-    low, high = min(more.ci_low, plain.estimate), max(more.ci_high, plain.estimate)
-    return Estimate(plain.estimate, max(low, 0.0), min(high, 1.0))
+    plain = estimate_mean(truth, predicted, others).estimate
+    more = estimate_mean(np.append(truth, [1, 1, 0, 0]), np.append(predicted, [1, 0, 1, 0]), others, NORMAL)
+    return Estimate(plain, max(min(more.ci_low, plain), 0.0), min(max(more.ci_high, plain), 1.0))
 
 
 def correct_rate(counts: Counts, tasks: Floats | None = None) -> tuple[Estimate, bool]:
@@ -228,12 +216,10 @@ def have_equal_errors(parts: Sequence[Counts]) -> bool:
     >>> have_equal_errors([good, good]), have_equal_errors([good, poor])
     (True, False)
     """
-    from scipy.stats import chi2_contingency
-
     right, known = (np.array([getattr(part, name) for part in parts]) for name in ("called_right", "truly"))
     for truth in (NEGATIVE, POSITIVE):
         table = np.array([right[:, truth], (known - right)[:, truth]])[:, known[:, truth] > 0]
-        if table.sum(axis=1).all() and chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
+        if table.sum(axis=1).all() and stats.chi2_contingency(table, correction=False).pvalue < _SIGNIFICANCE / 2:
             return False
     return True
 
@@ -259,29 +245,29 @@ def choose_positive(encoding: Encoding, positive: Sequence[Any]) -> Callable[[Ar
     """
     has_numbers = encoding.n_classes is None and encoding.numeric
     names = [] if has_numbers else list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
-    chosen, tests = set[int](), []
+    chosen, tests = np.zeros(len(names), np.bool_), []
     for each in map(str, positive):
         bound = None if encoding.nominal else _BOUND.fullmatch(each.strip())
+        if bound is None and not has_numbers:
+            if each not in names:
+                listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
+                raise UnknownNameError(
+                    f"positive is {each!r}, which is not a verdict.{did_you_mean(each, names)} Verdicts: {listed}."
+                )
+            chosen[names.index(each)] = True
+            continue
         try:
-            if has_numbers:
-                tests.append((np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2])))
-            elif bound is not None:
-                levels = np.array(names, np.float64)
-                chosen |= {*np.flatnonzero(_COMPARE[bound[1]](levels, float(bound[2]))).tolist()}
+            tests.append((np.equal, float(each)) if bound is None else (_COMPARE[bound[1]], float(bound[2])))
+            values = np.array(names, np.float64)
         except ValueError:
             what = "labels are numbers. Write a bound, such as '>=4'" if has_numbers else "the levels are not numbers"
             raise OptionError(f"positive is {each!r}, but {what}.") from None
-        if names and bound is None and each not in names:
-            listed = ", ".join(names[:_MAX_LISTED]) + (", ..." if len(names) > _MAX_LISTED else "")
-            raise UnknownNameError(
-                f"positive is {each!r}, which is not a verdict.{did_you_mean(each, names)} Verdicts: {listed}."
-            )
-        chosen |= {names.index(each)} if names and bound is None else set()
-    if len(chosen) == len(names) > 1:
+        chosen |= tests[-1][0](values, tests[-1][1])
+    if chosen.all() and len(names) > 1:
         raise OptionError(f"positive names every label, {', '.join(names)}, so the rate is 1. Leave out at least one.")
     if has_numbers:
         return lambda labels: np.asarray(np.any([compare(labels, bound) for compare, bound in tests], axis=0))
-    return lambda labels: np.isin(labels, [*chosen])
+    return lambda labels: np.isin(labels, np.flatnonzero(chosen))
 
 
 def find_gold(run: Run) -> Floats:
@@ -306,12 +292,15 @@ def describe_rate(
     is_positive, piece, gold = choose_positive(run.encoding, positive), verdicts.joined(), find_gold(run)
     verdict, known = np.asarray(is_positive(piece.found["label"])).astype(np.intp), ~np.isnan(gold)
     truth = np.where(known, is_positive(gold), np.nan)
-    counts = Counts.of(verdict, truth)
-    rogan_gladen, misfit = correct_rate(counts)
-    double_sampling, powered = estimate_rate(counts), None
+    counts, powered, misfit = Counts.of(verdict, truth), None, False
+    if by_truth:
+        rate, misfit = correct_rate(counts)
+    else:
+        rate = estimate_rate(counts)
     if known.any() and not by_truth:
-        powered = _power(truth, verdict, piece.found["confidence"] if run.encoding.nominal else 1.0)
-    rate = rogan_gladen if by_truth else double_sampling
+        confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
+        predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)
+        powered = ConfidenceInterval(**estimate_share(truth[known], predicted[known], predicted[~known])._asdict())
     rows = [_list_row("", counts, rate)]
     if groups is not None:
         group = np.array([groups[1].get(str(task), "") for task in piece.tasks.tolist()], object)
@@ -326,34 +315,18 @@ def describe_rate(
         sensitivity=float(counts.hit_rates[POSITIVE]),
         specificity=float(counts.hit_rates[NEGATIVE]),
         drawn="truth" if by_truth else "random",
-        double_sampling=double_sampling.fact,
-        rogan_gladen=rogan_gladen.fact,
         prediction_powered=powered,
         misfit=misfit,
         by=groups and groups[0],
         groups=tuple(rows[1 : MAX_NAMED + 1]) if groups else None,
     )
-    further = list_further(piece.tasks, verdict, known, allot_gold(counts))
-    table = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
-    return Statistics({"rate": facts}, {"rates": table, "ask": further}), facts
-
-
-def _power(truth: Floats, verdict: npt.NDArray[np.intp], confidence: Any) -> ConfidenceInterval:
-    """Estimate the rate by PPI++ from the confidences of the panel."""
-    predicted, known = np.where(verdict == POSITIVE, confidence, 1 - confidence), ~np.isnan(truth)
-    return estimate_share(truth[known], predicted[known], predicted[~known]).fact
-
-
-def list_further(
-    tasks: Values, verdict: npt.NDArray[np.intp], known: Marks, numbers: npt.NDArray[np.int64]
-) -> pd.DataFrame:
-    """List random tasks to label next: given numbers of those called negative and of those called positive."""
-    ask, order = [], mix(tasks.hashes())
-    for called, number in enumerate(numbers):
+    ask, order = [], mix(piece.tasks.hashes())  # random tasks to label next
+    for called, number in enumerate(allot_gold(counts)):
         places = np.flatnonzero((verdict == called) & ~known)
         ask += places[np.argsort(order[places], kind="stable")][:number].tolist()
-    columns = {"task": tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
-    return pd.DataFrame(columns)
+    further = {"task": piece.tasks.take(np.array(ask, np.intp)).tolist(), "called_positive": verdict[ask] == POSITIVE}
+    table = pd.DataFrame([msgspec.structs.asdict(row) for row in rows])
+    return Statistics({"rate": facts}, {"rates": table, "ask": pd.DataFrame(further)}), facts
 
 
 def _estimate_groups(group: Array, verdict: npt.NDArray[np.intp], truth: Floats, *, by_truth: bool) -> list[GroupRate]:
@@ -379,9 +352,7 @@ def describe_mean(run: Run, verdicts: TaskTable) -> Statistics:
     known, there = ~np.isnan(truth), ~np.isnan(label)
     if (known & there).sum() < _MIN_OWN:
         return Statistics({})
-    mean, power = estimate_mean(truth[known & there], label[known & there], label[~known & there])
-    alone, _ = estimate_mean(truth[known], truth[known], np.empty(0))
-    facts = MeanScore(
-        **mean._asdict(), known=int(known.sum()), apparent=label[there].mean(), power=power, gold_only=alone.fact
-    )
+    mean = estimate_mean(truth[known & there], label[known & there], label[~known & there])
+    alone = ConfidenceInterval(**estimate_mean(truth[known], truth[known], np.empty(0))._asdict())
+    facts = MeanScore(**mean._asdict(), known=int(known.sum()), apparent=label[there].mean(), gold_only=alone)
     return Statistics({"mean": facts})

@@ -21,17 +21,15 @@ Steadiness does not detect errors that all samples of a judge share.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values, find_places
-from allalike._core.lazy_imports import pd
+from allalike._core.lazy_imports import pd, special
 from allalike.methods.auto.uncertainty import find_wilson_limits
 from allalike.panels.rows import RepeatedVerdicts
 from allalike.panels.summary import MAX_NAMED, JudgeInterval, OrderCounts, SampleCounts
-from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, divide
+from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, Verdicts, divide
 from allalike.result.result import Result
 
 _SIGNIFICANT = 0.05
@@ -49,8 +47,6 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
 
     Labels name the same answer in both orders. The first label names the answer that is shown first in the first order.
     """
-    from scipy.stats import binom
-
     label = np.full((2, len(verdicts.tasks), len(verdicts.judges)), NO_LABEL)
     for order in (0, 1):
         one = verdicts.only(verdicts.rows["order"] == order).reconcile()
@@ -59,23 +55,18 @@ def compare_orders(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     both, sides = there.all(axis=0), verdicts.find_sides() or (NO_LABEL, NO_LABEL)
     first, second = (((label[0] == a) & (label[1] == b) & both).sum(axis=0) for a, b in (sides, sides[::-1]))
     pairs, equal = both.sum(axis=0), (both & (label[0] == label[1])).sum(axis=0)
-    same = divide(equal.astype(np.float64), pairs)
-    low, high = find_wilson_limits(np.nan_to_num(same), np.maximum(pairs, _EQUAL))
-    tail = binom.cdf(np.minimum(first, second), first + second, 0.5)
+    bias = np.full((len(pairs), 3), np.nan) if NO_LABEL in sides else _find_bias(verdicts, sides)
+    tail = special.bdtr(np.minimum(first, second), first + second, 0.5)
     columns = {
         "pairs": pairs,
         "one_order": there.any(axis=0).sum(axis=0) - pairs,
-        "same": same,
-        "same_ci_low": np.where(pairs > 0, low, np.nan),
-        "same_ci_high": np.where(pairs > 0, high, np.nan),
-        "first_twice": first,
-        "second_twice": second,
+        "same": divide(equal.astype(np.float64), pairs),
+        "position_bias": bias[:, 0],
+        "ci_low": bias[:, 1],
+        "ci_high": bias[:, 2],
+        "p_value": np.where(first + second > 0, np.minimum(2 * tail * len(pairs), 1.0), np.nan),
     }
-    unknown = np.full((len(pairs), 3), np.nan)
-    bias = _find_bias(verdicts, sides) if NO_LABEL not in sides else unknown
-    table = pd.DataFrame(columns).assign(**dict(zip(("position_bias", "ci_low", "ci_high"), bias.T, strict=True)))
-    p_value = np.where(first + second > 0, np.minimum(2 * tail * len(verdicts.judges), 1.0), np.nan)
-    return table.assign(p_value=p_value)
+    return pd.DataFrame(columns)
 
 
 def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
@@ -95,15 +86,15 @@ def _find_bias(verdicts: RepeatedVerdicts, sides: tuple[int, int]) -> Floats:
     return np.column_stack([divide(total, n), np.where(n[:, None] > 0, limits, np.nan)])
 
 
-def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order: str, judges: Values) -> Statistics:
+def describe_orders(verdicts: RepeatedVerdicts, judges: Values) -> Statistics:
     """Compare orders per judge, and list the judges with a position bias, the strongest first."""
     orders = compare_orders(verdicts)
     orders.insert(0, "judge", verdicts.judges.tolist())
     biased = orders[orders["p_value"] < _SIGNIFICANT].rename(columns={"position_bias": "bias"})
     biased = biased.sort_values("bias", key=abs, ascending=False, kind="stable").head(MAX_NAMED)
     facts = OrderCounts(
-        verdicts_name=verdicts_name,
-        first_order=first_order,
+        verdicts_name=verdicts.verdicts_name,
+        first_order=verdicts.first_order,
         pairs=int(orders["pairs"].sum()),
         same=int((orders["pairs"] * orders["same"].fillna(0.0)).round().sum()),
         one_order=int(orders["one_order"].sum()),
@@ -121,8 +112,6 @@ def describe_orders(verdicts: RepeatedVerdicts, verdicts_name: str, first_order:
 
 def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     """Return, per judge, the probability that two samples on a task are equal."""
-    from scipy.stats import t
-
     rows, cell = verdicts.rows, ["task", "judge", "order"]
     counts = rows.groupby([*cell, "label"]).size()
     m = counts.groupby(cell).sum()
@@ -130,7 +119,7 @@ def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     by_judge = same.groupby(["task", "judge"]).mean().groupby("judge")  # mean over the orders of a task
     sums = pd.DataFrame({"n": by_judge.size(), "mean": by_judge.mean(), "spread": by_judge.var(ddof=0)})
     n, mean, spread = sums.reindex(range(len(verdicts.judges))).fillna({"n": 0}).to_numpy(np.float64).T
-    fewer = np.square(NORMAL / t.ppf(0.975, np.maximum(n - 1, 1)))  # because the variance is estimated
+    fewer = np.square(NORMAL / special.stdtrit(np.maximum(n - 1, 1), 0.975))  # because the variance is estimated
     worth = np.where(spread > _EQUAL**2, divide((n - 1) * mean * (1 - mean), spread), n) * fewer
     low, high = find_wilson_limits(np.nan_to_num(mean), np.maximum(np.nan_to_num(worth), _EQUAL))
     known = np.where(n > 0, 0.0, np.nan)
@@ -140,92 +129,69 @@ def find_steadiness(verdicts: RepeatedVerdicts) -> pd.DataFrame:
 
 def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     """Return, per judge, the intraclass correlation of two samples on a task, and their variance."""
-    from scipy.stats import f
-
-    cells = verdicts.rows.groupby(["task", "judge"])["label"]
-    table = pd.DataFrame({"m": cells.size(), "mean": cells.mean(), "inner": cells.var(ddof=0).mul(cells.size())})
-    table = table.reset_index("judge").astype(np.float64)
-    table["sum"], table["square"] = table["m"] * table["mean"], table["m"] ** 2
-    sums = table.groupby("judge")[["m", "sum", "square", "inner"]].sum()
-    table["between"] = table["m"] * (table["mean"] - table["judge"].map(sums["sum"] / sums["m"])) ** 2
-    sums = sums.assign(between=table.groupby("judge")["between"].sum(), tasks=table.groupby("judge").size())
+    cells = verdicts.rows.groupby(["judge", "task"])["label"]
+    table = pd.DataFrame({"m": cells.size(), "sum": cells.sum(), "inner": cells.var(ddof=0).mul(cells.size())})
+    sums = table.assign(square=table["m"] ** 2, tasks=1).groupby("judge").sum()
+    off = table["sum"] / table["m"] - (sums["sum"] / sums["m"]).reindex(table.index, level="judge")
+    sums["between"] = (table["m"] * off**2).groupby("judge").sum()
     sums = sums.reindex(range(len(verdicts.judges))).fillna(0.0)
-    total, _, square, inner, between, tasks = sums.to_numpy(np.float64).T
+    total, _, inner, square, tasks, between = sums.to_numpy(np.float64).T
     within, between = divide(inner, total - tasks), divide(between, tasks - 1)
     size = divide(total - divide(square, total), tasks - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = between / within
         degrees = tasks - 1, total - tasks
-        limits = odds / f.ppf(0.975, *degrees), odds * f.ppf(0.975, *degrees[::-1])
+        limits = odds / special.fdtri(*degrees, 0.975), odds * special.fdtri(*degrees[::-1], 0.975)
         value, low, high = (np.where(np.isinf(each), 1.0, (each - 1) / (each + size - 1)) for each in (odds, *limits))
     columns = {"steadiness": value, "steadiness_ci_low": low, "steadiness_ci_high": high}
     return pd.DataFrame({"tasks": tasks, **columns, "within": within, "samples": divide(total, tasks)})
 
 
-def describe_samples(verdicts: RepeatedVerdicts, result: Result, log_odds: Floats, retain: float) -> Statistics:
-    """Return the steadiness of judges, and the accuracy with fewer samples; empty without repeated samples."""
-    steadiness = find_steadiness(verdicts)
-    if not steadiness["tasks"].any():
-        return Statistics({})
-    sizes = _list_sizes(verdicts.rows.groupby(["task", "judge", "order"]).size())
-    own, odds = verdicts.find(result.run.workers), np.zeros(len(verdicts.judges))
-    odds[own] = log_odds
-    truth, accuracy = _find_truth(verdicts, result), np.empty(len(sizes))
-    for place, k in enumerate(sizes.tolist()):
-        rng = np.random.default_rng(k)
-        drawn = [verdicts] if k == sizes[-1] else [verdicts.draw(k, rng) for _ in range(_DRAWS)]
-        accuracy[place] = np.mean([_measure_panel(each, truth, odds) for each in drawn])
-    mean = float(np.average(steadiness["steadiness"].fillna(0.0), weights=steadiness["tasks"]))
-    return _describe(verdicts.judges, steadiness, own, mean, {"samples": sizes, "accuracy": accuracy}, accuracy, retain)
-
-
-def describe_score_samples(verdicts: RepeatedVerdicts, scores: ScoreVerdicts, retain: float) -> Statistics:
-    """Return the steadiness of judges, and the RMSE with fewer samples; empty without repeated samples."""
-    own = verdicts.find(scores.run.workers)
-    steadiness = find_steadiness_of_scores(verdicts)
+def describe_samples(
+    repeated: RepeatedVerdicts, result: Result, verdicts: Verdicts, log_odds: Floats, retain: float
+) -> Statistics:
+    """Return the steadiness of judges, and accuracy or RMSE with fewer samples; empty without repeated samples."""
+    judges, own = repeated.judges, repeated.find(result.run.workers)
+    size = repeated.rows.groupby(["task", "judge", "order"]).size()
+    most = max(int(np.median(size)), 1)
+    sizes = np.array(sorted({each for each in _SIZES if each < most} | {most}), np.int64)
+    columns = ["steadiness", "steadiness_ci_low", "steadiness_ci_high"]
+    if isinstance(verdicts, ScoreVerdicts):
+        steadiness = find_steadiness_of_scores(repeated)
+        within, samples = steadiness[["within", "samples"]].to_numpy()[own].T
+        weight = verdicts.weighing.weight
+        fewer = np.maximum(1 / sizes[:, None] - 1 / samples, 0.0)
+        more = (np.square(weight / weight.sum()) * np.nan_to_num(within) * fewer).sum(axis=1)
+        worth = float(verdicts.whole.mean()) - more / verdicts.guess
+        table, mean = {"rmse": np.asarray(verdicts.error_of(worth))}, float(steadiness["steadiness"].iloc[own].mean())
+        steadiness, columns = steadiness.assign(sample_sd=np.sqrt(steadiness["within"])), [*columns, "sample_sd"]
+    else:
+        steadiness, odds = find_steadiness(repeated), np.zeros(len(judges))
+        odds[own] = log_odds
+        truth = _find_truth(repeated, result)
+        worth = np.array([_draw_accuracy(repeated, k, most, truth, odds) for k in sizes.tolist()])
+        table, known = {"accuracy": worth}, steadiness.dropna()
+        mean = float(np.average(known["steadiness"], weights=known["tasks"])) if len(known) else np.nan
     if not np.isfinite(steadiness["steadiness"].iloc[own]).any():
         return Statistics({})
-    sizes, weight = _list_sizes(verdicts.rows.groupby(["task", "judge"]).size()), scores.weighing.weight
-    within, samples = steadiness[["within", "samples"]].to_numpy()[own].T
-    fewer = np.maximum(1 / sizes[:, None] - 1 / samples, 0.0)
-    more = (np.square(weight / weight.sum()) * np.nan_to_num(within) * fewer).sum(axis=1)
-    worth = float(scores.whole.mean()) - more / scores.guess
-    mean = float(np.nanmean(steadiness["steadiness"].iloc[own]))
-    table = {"samples": sizes, "rmse": np.asarray(scores.error_of(worth))}
-    found = _describe(verdicts.judges, steadiness, own, mean, table, worth, retain)
-    return found._replace(judges={**found.judges, "sample_sd": np.sqrt(within)})
-
-
-def _list_sizes(size: Any) -> Codes:
-    """Return the numbers of samples to try, up to the median number."""
-    most = max(int(np.median(size)), 1)
-    return np.array(sorted({each for each in _SIZES if each < most} | {most}), np.int64)
-
-
-def _describe(
-    judges: Values,
-    steadiness: pd.DataFrame,
-    own: Codes,
-    mean: float,
-    table: dict[str, Any],
-    worth: Floats,
-    retain: float,
-) -> Statistics:
-    """Return facts, a row per number of samples, and columns for the judges with a verdict, at positions ``own``."""
-    names, sizes = ["steadiness", "steadiness_ci_low", "steadiness_ci_high"], table["samples"]
     least = int(steadiness["steadiness"].where(steadiness["tasks"] > 0).fillna(np.inf).argmin())
-    value, low, high = steadiness[names].iloc[least].tolist()
+    value, low, high = steadiness[columns[:3]].iloc[least].tolist()
     facts = SampleCounts(
-        most=int(sizes[-1]),
+        most=most,
         steadiness=mean,
         least_steady=JudgeInterval(judge=judges[least], steadiness=value, ci_low=low, ci_high=high),
         enough=int(sizes[np.argmax(worth >= retain * worth[-1] - _EQUAL)]),
         retain=retain,
-        panel=dict(zip(map(str, sizes.tolist()), worth.tolist(), strict=True)),
     )
-    retained = divide(worth, np.full(len(worth), worth[-1]))
-    columns = {name: steadiness[name].to_numpy()[own] for name in names}
-    return Statistics({"samples": facts}, {"samples": pd.DataFrame({**table, "retained": retained})}, columns)
+    frame = pd.DataFrame({"samples": sizes, **table, "retained": divide(worth, np.full(len(worth), worth[-1]))})
+    return Statistics({"samples": facts}, {"samples": frame}, dict(steadiness[columns].iloc[own]))
+
+
+def _draw_accuracy(repeated: RepeatedVerdicts, k: int, most: int, truth: Codes, odds: Floats) -> float:
+    """Return the accuracy of the panel with k samples per judge, task and order, the mean of some draws."""
+    rng = np.random.default_rng(k)
+    drawn = [repeated] if k == most else [repeated.draw(k, rng) for _ in range(_DRAWS)]
+    return float(np.mean([_measure_panel(each, truth, odds) for each in drawn]))
 
 
 def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
@@ -241,9 +207,12 @@ def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:
 
 def _measure_panel(verdicts: RepeatedVerdicts, truth: Codes, odds: Floats) -> float:
     """Return the accuracy of the panel if judges vote by their log odds; labels with equal votes share the task."""
-    one = verdicts.reconcile()
-    one = one[one["label"] != NO_LABEL]
-    votes = one.assign(votes=odds[one["judge"]]).groupby(["task", "label"])["votes"].sum().reset_index()
-    leading = votes[votes["votes"] > votes.groupby("task")["votes"].transform("max") - _EQUAL]
-    right = (leading["label"] == truth[leading["task"]]).groupby(leading["task"]).mean()
-    return float(right.sum() / max((truth != NO_LABEL).sum(), 1))
+    one, n_labels = verdicts.reconcile(), verdicts.encoding.n_labels
+    task, judge, label = one[one["label"] != NO_LABEL].to_numpy(np.intp).T
+    given, place = np.unique(task * n_labels + label, return_inverse=True)
+    votes, task = np.bincount(place, odds[judge]), given // n_labels
+    most = np.zeros(len(truth))
+    np.maximum.at(most, task, votes)
+    leading = votes > most[task] - _EQUAL
+    right = np.bincount(task, leading & (given % n_labels == truth[task]))
+    return float((right / np.maximum(np.bincount(task, leading), 1)).sum() / max((truth != NO_LABEL).sum(), 1))

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -39,7 +38,7 @@ from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.source import Source, cells
 from allalike.readers.proposals import asking
-from allalike.sources import inputs_of, open_source
+from allalike.sources import open_source
 
 ANSWERS, PLACES = "answers", "places"
 _SWAPPED = ("swap", "flip", "revers", "invert")  # beginnings of the name of the second order
@@ -50,7 +49,6 @@ _USUAL = {
 _TIES = ("tie", "tied", "draw", "equal", "both", "neither", "a=b")
 _PLACES = ({"first", "second"}, {"left", "right"}, {"top", "bottom"}, {"1st", "2nd"})  # not names of answers
 _MOST_LABELS = 10  # with more, a label may be called a tie by chance
-_MAX_SIDES = 10  # different verdicts on a pair
 _EQUAL = 1e-9  # maximum difference between equal shares
 _SAMPLE_ROWS = 100_000
 _MAX_LISTED = 10  # labels in a message
@@ -95,16 +93,16 @@ class Unreadable(NamedTuple):
 
 def find_unreadable(batches: Iterable[Mapping[str, Column]], cleaning: Cleaning, *, blank_counts: bool) -> Unreadable:
     """Count unreadable rows per judge, and list the tasks without a readable row."""
-    judges, tasks = [], []
+    parts = []
     for batch in batches:
         blank, unparsed = cleaning.find_unreadable(batch["label"])
         names = [str(worker) for worker in _list_values(batch["worker"])]
         columns = {"judge": names, "task": _list_values(batch["task"]), "unreadable": unparsed | (blank & blank_counts)}
-        rows = pd.DataFrame(columns)[blank_counts | ~blank]
-        judges.append(rows.groupby("judge", sort=False)["unreadable"].agg(unreadable="sum", asked="size"))
-        tasks.append(rows.groupby("task", sort=False)["unreadable"].all())
-    gone = pd.concat(tasks).groupby(level=0, sort=False).all()
-    return Unreadable(pd.concat(judges).groupby(level=0, sort=False).sum(), tuple(gone.index[gone].tolist()))
+        parts.append(pd.DataFrame(columns)[blank_counts | ~blank])
+    rows = pd.concat(parts)
+    gone = rows.groupby("task", sort=False)["unreadable"].all()
+    judges = rows.groupby("judge", sort=False).agg(unreadable=("unreadable", "sum"), asked=("unreadable", "size"))
+    return Unreadable(judges, tuple(gone.index[gone].tolist()))
 
 
 def _list_values(column: Column) -> list[Any]:
@@ -137,6 +135,8 @@ class RepeatedVerdicts:
     judges: Values
     encoding: Encoding
     tie: int = NO_LABEL
+    verdicts_name: str = ""
+    first_order: str = ""
 
     @property
     def labels(self) -> list[Any]:
@@ -157,23 +157,56 @@ class RepeatedVerdicts:
         sides = [code for code in np.unique(self.rows["label"]).tolist() if code != self.tie]
         return (sides[0], sides[1]) if len(sides) == 2 else None
 
+    @property
+    def cell(self) -> Codes:
+        """Number of the task, judge and order of each verdict."""
+        rows = self.rows
+        return np.asarray((rows["task"] * len(self.judges) + rows["judge"]) * 2 + rows["order"], np.intp)
+
     def draw(self, k: int, rng: np.random.Generator) -> RepeatedVerdicts:
         """Draw k samples per judge, task and order."""
-        cell = self.rows.groupby(["task", "judge", "order"]).ngroup().to_numpy()
-        order = np.lexsort((rng.random(len(cell)), cell))
-        rank = pd.Series(order).groupby(cell[order]).cumcount().to_numpy()
+        cell = self.cell
+        order, size = np.argsort(cell + rng.random(len(cell))), np.bincount(cell)
+        rank = np.arange(len(cell)) - (np.cumsum(size) - size)[cell[order]]
         return self.only(np.sort(order[rank < k]))
 
     def reconcile(self) -> pd.DataFrame:
         """Return one verdict per judge and task; its label is -1 if the judge is undecided."""
-        rows, who = self.rows, ["task", "judge"]
         if self.encoding.numeric:
-            return rows.groupby(who)["label"].mean().reset_index()
-        share = 1 / rows.groupby([*who, "order"])["label"].transform("size")
-        score = share.groupby([rows[name] for name in (*who, "label")]).sum().rename("score").reset_index()
-        best = score[score["score"] > score.groupby(who)["score"].transform("max") - _EQUAL]
-        found = best.groupby(who)["label"].agg(["max", "size"]).reset_index()
-        return found[who].assign(label=np.where(found["size"] > 1, self.tie, found["max"]))
+            return self.rows.groupby(["task", "judge"])["label"].mean().reset_index()
+        n_labels, label, cell = self.encoding.n_labels, self.rows["label"].to_numpy(), self.cell
+        pair, share = cell // 2, 1 / np.bincount(cell)[cell]  # a pair is a task and a judge
+        given, place = np.unique(pair * n_labels + label, return_inverse=True)
+        score, (pair, label) = np.bincount(place, share), np.divmod(given, n_labels)
+        first = np.flatnonzero(np.diff(pair, prepend=-1))
+        best = score >= np.repeat(np.maximum.reduceat(score, first), np.diff(first, append=len(pair))) - _EQUAL
+        chosen = np.maximum.reduceat(np.where(best, label, NO_LABEL), first)
+        one = np.where(np.add.reduceat(best.astype(np.intp), first) > 1, self.tie, chosen)
+        return pd.DataFrame(
+            {"task": pair[first] // len(self.judges), "judge": pair[first] % len(self.judges), "label": one}
+        )
+
+    def name_answers(self, verdicts_name: str | None) -> RepeatedVerdicts:
+        """Return verdicts whose labels name the same answer in both orders."""
+        names, sides = list(map(str, self.labels)), self.find_sides()
+        if verdicts_name is None and sides is not None:
+            if {names[code].casefold() for code in sides} not in _PLACES:
+                raise InputError(
+                    f"Pairs were shown in two orders, and {names[sides[0]]!r} may name an answer or the place"
+                    " where an answer was shown.",
+                    proposals=[Proposal({"verdicts_name": each}) for each in (ANSWERS, PLACES)],
+                )
+            verdicts_name = PLACES
+        if verdicts_name != PLACES:
+            return replace(self, verdicts_name=ANSWERS)
+        if sides is None:
+            raise OptionError(
+                "verdicts_name='places' needs exactly two labels for the places, apart from a tie."
+                " Use verdicts_name='answers'."
+            )
+        label = self.rows["label"]
+        swapped = label.replace({sides[0]: sides[1], sides[1]: sides[0]}).where(self.rows["order"] == 1, label)
+        return replace(self, rows=self.rows.assign(label=swapped), verdicts_name=PLACES)
 
 
 def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answers:
@@ -205,47 +238,16 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
     return texts.index(found[0]) if len(found) == 1 else NO_LABEL
 
 
-def name_answers(verdicts: RepeatedVerdicts, verdicts_name: str | None) -> tuple[RepeatedVerdicts, str]:
-    """Return verdicts whose labels name the same answer in both orders, and the previous meaning of labels."""
-    names, sides = list(map(str, verdicts.labels)), verdicts.find_sides()
-    if len(names) > _MAX_SIDES:
-        raise UnsupportedError(
-            f"Verdicts in two orders need at most {_MAX_SIDES} labels, such as A, B and tie, but there are"
-            f" {len(names):,}, such as {list_names(names[:3])}. Leave out order, or merge the rows per judge and task"
-            " before."
-        )
-    if verdicts_name is None and sides is not None:
-        if {names[code].casefold() for code in sides} not in _PLACES:
-            raise InputError(
-                f"Pairs were shown in two orders, and {names[sides[0]]!r} may name an answer or the place"
-                " where an answer was shown.",
-                proposals=[Proposal({"verdicts_name": each}) for each in (ANSWERS, PLACES)],
-            )
-        verdicts_name = PLACES
-    if verdicts_name != PLACES:
-        return verdicts, ANSWERS
-    if sides is None:
-        raise OptionError(
-            "verdicts_name='places' needs exactly two labels for the places, apart from a tie."
-            " Use verdicts_name='answers'."
-        )
-    label = verdicts.rows["label"]
-    swapped = label.replace({sides[0]: sides[1], sides[1]: sides[0]}).where(verdicts.rows["order"] == 1, label)
-    return replace(verdicts, rows=verdicts.rows.assign(label=swapped)), PLACES
-
-
 @dataclass(frozen=True)
 class Reading:
     """Answers with one verdict per judge and task, and the rows they come from."""
 
     answers: Answers | Scan
     gold: dict[str, Any] = field(default_factory=dict)
+    source: Scan | None = None
     repeated: RepeatedVerdicts | None = None
     reconciled: pd.DataFrame | None = None
     unread: Unreadable | None = None
-    verdicts_name: str = ""
-    first_order: str = ""
-    inputs: tuple[Path, ...] = ()
 
     def find_silent(self, heard: Values) -> tuple[list[Any], list[Any]]:
         """Return the tasks on which every judge is undecided, and the judges who are undecided on every task."""
@@ -260,14 +262,13 @@ class Reading:
         """Return the unreadable verdicts per judge, None if unknown, and their number."""
         if self.unread is not None:
             return self.unread, int(self.unread.judges["unreadable"].sum())
-        source = self.answers
-        wide = isinstance(source, Scan) and source.wide is not None
+        wide = self.source is not None and self.source.wide is not None
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
         if not total:
             return Unreadable(pd.DataFrame({"unreadable": [], "asked": []}, dtype=int)), 0
         with suppress(AllalikeError):  # such as tables that only Spark can read
-            if isinstance(source, Scan):
-                stream = source.stream()
+            if self.source is not None:
+                stream = self.source.stream()
                 return find_unreadable(stream.batches(), stream.cleaning, blank_counts=not wide), total
         return None, total
 
@@ -282,29 +283,25 @@ def read_verdicts(
             name = next(iter(asked.names.values()), "verdicts")
             raise OptionError(f"The answers were already read without {name!r}. Pass the file or table instead.")
         return Reading(answers, gold | {"domain": domain, **how})
-    named = isinstance(answers, Scan)
-    given: dict[str, Any] = {"domain": domain, **how} if named else {}
+    given: dict[str, Any] = {"domain": domain, **how} if isinstance(answers, Scan) else {}
     usual: ReadOptions = {"missing": "drop", **how}
-    source = answers if named else scan(answers, domain=domain, **usual)
+    source = answers if isinstance(answers, Scan) else scan(answers, domain=domain, **usual)
     ask_about_repeats(source, asked)
     if not needs_rows:
-        return Reading(source, gold | given)
+        return Reading(source, gold | given, source)
     opened, known = open_source(source, **gold, **given)
     assert isinstance(opened, Scan)
-    reading = read_rows(opened, asked)
-    assert reading.repeated is not None
-    assert isinstance(reading.answers, Answers)
-    found = reading.repeated.reconcile()
-    if not reading.repeated.encoding.numeric and (found["label"] == NO_LABEL).all():
-        name = reading.verdicts_name
+    merged, repeated, unread = read_rows(opened, asked)
+    found = repeated.reconcile()
+    if not repeated.encoding.numeric and (found["label"] == NO_LABEL).all():
+        name = repeated.verdicts_name
         other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
         raise InputError(f"No verdicts left: every judge gave contradictory answers on every task.{other}")
-    one = make_answers(reading.answers, reading.repeated.judges, found)
-    one = replace(one if known is None else one.with_gold(known), frame=opened.frame)
-    return replace(reading, answers=one, reconciled=found, inputs=inputs_of(gold["gold"]))
+    one = replace(make_answers(merged, repeated.judges, found), frame=opened.frame)
+    return Reading(one, {"gold": known}, opened, repeated, found, unread)
 
 
-def read_rows(source: Scan, asked: AskDesign) -> Reading:
+def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts, Unreadable]:
     """Read verdicts in all orders and samples, with labels that name the same answer in both orders."""
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
@@ -327,7 +324,7 @@ def read_rows(source: Scan, asked: AskDesign) -> Reading:
         made = {"worker": Column("worker", who), "task": columns["task"], "label": columns["label"]}
         whole = table.loaded_by(lambda names: {name: made[name] for name in names}, names=list(made), roles={})
         answers = source.finish(whole, {role: role for role in made}, guessed)
-    encoding, task = answers.encoding, np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
+    encoding = answers.encoding
     if not encoding.nominal and not (encoding.numeric and asked.order is None):
         raise UnsupportedError(
             f"Repeated verdicts can be merged for classes and numbers, but these are {answers.domain.name} labels."
@@ -335,14 +332,11 @@ def read_rows(source: Scan, asked: AskDesign) -> Reading:
         )
     own = np.array(answers.workers.tolist(), np.intp)[answers.worker]
     label = answers.label if encoding.numeric else answers.label.astype(np.intp)
+    task = np.repeat(np.arange(answers.n_tasks), np.diff(answers.starts))
     rows = pd.DataFrame({"task": task, "judge": own[:, 0], "order": own[:, 1], "label": label})
     tie = find_tie(encoding, asked.tie)
-    reading = Reading(answers, {}, RepeatedVerdicts(rows, answers.tasks, judges, encoding, tie), unread=unread)
-    if asked.order is None:
-        return reading
-    assert reading.repeated is not None
-    repeated, verdicts_name = name_answers(reading.repeated, asked.verdicts_name)
-    return replace(reading, repeated=repeated, verdicts_name=verdicts_name, first_order=first_order)
+    repeated = RepeatedVerdicts(rows, answers.tasks, judges, encoding, tie, first_order=first_order)
+    return answers, repeated if asked.order is None else repeated.name_answers(asked.verdicts_name), unread
 
 
 def _load_columns(table: Source, picked: Mapping[str, str], asked: AskDesign) -> dict[str, Column]:
@@ -399,26 +393,27 @@ def _find_order(columns: Mapping[str, Column], name: str | None) -> tuple[npt.ND
 
 
 def ask_about_repeats(source: Scan, asked: AskDesign) -> None:
-    """Raise an error if a column with a typical name distinguishes repeated verdicts."""
+    """Raise an error if a column with a usual name distinguishes rows that repeat a judge and a task."""
     if source.wide is not None or source.duplicates is not None:
         return
     try:
         table, picked, _ = source.opened()
     except AllalikeError:  # raised again when reading
         return
-    free = {name.casefold(): name for name in table.names if name not in {*picked.values(), *asked.names.values()}}
     keys = [picked["worker"], picked["task"], *(name for name in asked.names.values() if name in table.names)]
-    usual = {role: [free[name] for name in names if name in free][:1] for role, names in _USUAL.items()}
-    usual = {role: names for role, names in usual.items() if names and role not in asked.names}
-    if not usual:
+    free = {name.casefold(): name for name in table.names if name not in {*picked.values(), *keys}}
+    usual = {role: next((free[name] for name in names if name in free), None) for role, names in _USUAL.items()}
+    if not any(usual.values()):
         return
-    sample = table.sample(_SAMPLE_ROWS, [*keys, *(name for [name] in usual.values())])
+    sample = table.sample(_SAMPLE_ROWS, [*keys, *filter(None, usual.values())])
     rows = pd.DataFrame({name: list(map(str, cells(data))) for name, data in sample.items()})
     repeats = left = int(rows.duplicated(keys).sum())
     options: dict[str, str] = {}
-    for role, [name] in usual.items():
+    for role, name in usual.items():
+        if name is None or role in asked.names or (role == "order" and rows[name].nunique() != 2):
+            continue
         fewer = int(rows.duplicated([*keys, name]).sum())
-        if fewer < left and (role != "order" or rows[name].nunique() == 2):
+        if fewer < left:
             keys, left, options[role] = [*keys, name], fewer, name
     if options and left <= repeats / 2:
         named = " and ".join(repr(name) for name in options.values())

@@ -87,7 +87,6 @@ class SmallestPanel(PanelFacts, frozen=True):
     retain: float
     retained: float
     lost: tuple[Number, ...]
-    agreement: Number
     worth: float
     error: Number
 
@@ -182,8 +181,6 @@ class Rate(ConfidenceInterval, frozen=True):
     sensitivity: Number
     specificity: Number
     drawn: str
-    double_sampling: ConfidenceInterval
-    rogan_gladen: ConfidenceInterval
     misfit: bool
     prediction_powered: ConfidenceInterval | None = None
     inferred: bool = False
@@ -196,7 +193,6 @@ class MeanScore(ConfidenceInterval, frozen=True):
 
     known: int
     apparent: float
-    power: float
     gold_only: ConfidenceInterval
 
 
@@ -291,7 +287,6 @@ class SampleCounts(PanelFacts, frozen=True):
     least_steady: JudgeInterval
     enough: int
     retain: float
-    panel: dict[str, Number]
 
 
 class PanelSummary(PanelFacts, frozen=True):

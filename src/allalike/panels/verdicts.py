@@ -30,7 +30,7 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, find_an
 from allalike._core.lazy_imports import pd
 from allalike.domains import Encoding
 from allalike.engines import Run
-from allalike.engines.sample import pick_tasks, sample_tasks
+from allalike.engines.sample import join_blocks, pick_tasks, sample_tasks
 from allalike.methods import Fit
 from allalike.methods.auto.copy_groups import count_effective_voices, with_voices
 from allalike.methods.auto.distances import has_coordinates
@@ -80,8 +80,7 @@ def find_mean_limits(values: Floats) -> tuple[float, float]:
 
 def sample_block(run: Run, n_answers: int) -> Block:
     """Load whole tasks with about ``n_answers`` answers; tasks with gold labels are preferred."""
-    sample = sample_tasks(run, n_answers)
-    return pick_tasks(run, np.concatenate([block.task_hash for block in sample.blocks]))
+    return join_blocks(list(sample_tasks(run, n_answers).blocks), len(run.workers))
 
 
 def find_distances(run: Run, block: Block) -> Floats:
@@ -102,15 +101,13 @@ def find_distances(run: Run, block: Block) -> Floats:
 class _Verdicts:
     """Verdicts of all judges on a sample of tasks.
 
-    Classes and scores differ in the decision rule and in the comparison of two decisions.
+    Classes and scores differ in the decision rule, and in the worth of a decision.
     """
 
     known: Any  # marks of tasks with a gold label
-    target: Any  # reference of comparisons: gold labels if there are enough, else the whole panel
-    panel: Any  # decisions by the whole panel
+    n_judges: Any
     only: Any
-    decide: Any
-    compare: Any
+    measure: Any
 
     @property
     def by_gold(self) -> bool:
@@ -121,13 +118,20 @@ class _Verdicts:
         """Return the tasks on which verdicts are evaluated: those with gold labels if there are enough."""
         return self.only(self.known) if self.by_gold else self
 
-    def worth(self, members: Sequence[int]) -> Floats:
-        """Return the worth of the verdict of these judges per task."""
-        return np.asarray(self.compare(self.decide(members), self.target))
+    @cached_property
+    def _worth(self) -> dict[Members, Floats]:
+        return {}
 
-    def agreement(self, members: Sequence[int]) -> Floats:
-        """Return the worth of the verdict of these judges per task if the whole panel is right."""
-        return np.asarray(self.compare(self.decide(members), self.panel))
+    def worth(self, members: Members) -> Floats:
+        """Return the worth of the verdict of these judges per task."""
+        if members not in self._worth:
+            self._worth[members] = self.measure(members)
+        return self._worth[members]
+
+    @property
+    def whole(self) -> Floats:
+        """Worth of the whole panel's verdict per task."""
+        return self.worth(tuple(range(self.n_judges)))
 
 
 @dataclass(frozen=True)
@@ -194,36 +198,24 @@ class ClassVerdicts(_Verdicts):
         return np.asarray((self.labels != NO_LABEL) & (self.labels != self.truth[:, None]))
 
     @cached_property
-    def target(self) -> Floats:
-        """Worth of each label per task: 1 or 0 with enough gold labels, else its probability."""
-        return self._one_hot(self.truth) if self.by_gold else self.probability
-
-    @cached_property
-    def panel(self) -> Floats:
-        """One-hot label of the whole panel per task."""
-        return self._one_hot(self.chosen)
-
-    @property
-    def whole(self) -> Floats:
-        """Worth of the whole panel's verdict per task."""
-        return self.compare(self.panel, self.target)
-
-    @cached_property
     def evidence(self) -> Floats:
         """Log odds by judge, task and label; 0 for labels that the judge did not give."""
         given = self.labels.T[:, :, None] == np.arange(self.probability.shape[1])
         return np.asarray(given * self.log_odds[:, None, None])
 
-    def decide(self, members: Sequence[int]) -> Floats:
+    def decide(self, members: Members) -> Floats:
         """Return equal shares of the labels with the most evidence per task, or zeros if there is no answer."""
+        if len(members) == self.n_judges:
+            return self._one_hot(self.chosen)
         score = self.evidence[list(members)].sum(axis=0)
         top = score.max(axis=1, keepdims=True)
         leading = (score >= top - TOLERANCE * score.sum(axis=1, keepdims=True)) & (top > _ROUNDING)
         return np.asarray(leading / np.maximum(leading.sum(axis=1, keepdims=True), 1))
 
-    def compare(self, shares: Floats, worth: Floats) -> Floats:
-        """Return the mean worth of the decided labels per task."""
-        return np.asarray((shares * worth).sum(axis=1))
+    def measure(self, members: Members) -> Floats:
+        """Return the mean worth of the decided labels per task: 1 or 0 with enough gold, else their probability."""
+        worth = self._one_hot(self.truth) if self.by_gold else self.probability
+        return np.asarray((self.decide(members) * worth).sum(axis=1))
 
     def error_of(self, worth: Any) -> Any:
         """Return the error rate for a mean worth."""
@@ -238,11 +230,11 @@ class ClassVerdicts(_Verdicts):
         return np.asarray(np.arange(self.probability.shape[1]) == label[:, None], np.float64)
 
 
-class Verdict(NamedTuple):
-    """Labels of tasks, and their expected squared distance to the truth."""
+class Decision(NamedTuple):
+    """Labels of some tasks, and their expected squared distance to the truth."""
 
     label: Array
-    tasks: Any = slice(None)
+    tasks: Array
     error: Any = 0.0
 
 
@@ -282,21 +274,16 @@ class ScoreVerdicts(_Verdicts):
         return "rmse" if self.run.domain.power == _SQUARE else "distance"
 
     @cached_property
-    def panel(self) -> Verdict:
-        """Verdicts of the whole panel."""
-        return Verdict(self.decide(range(self.n_judges)).label)
+    def target(self) -> tuple[Array, Any]:
+        """Gold labels if there are enough, else the verdicts of the whole panel; with their expected squared error.
 
-    @cached_property
-    def target(self) -> Verdict:
-        """Gold labels if there are enough, else the verdicts of the whole panel with their own error.
-
-        This error is the squared standard error of a number, if it is known.
+        The error of the panel is the squared standard error of a number, if it is known.
         """
         if self.by_gold:
-            return Verdict(self.block.gold_label)
+            return self.block.gold_label, 0.0
+        found = self.decide(tuple(range(self.n_judges)))
         has_error = self.weighing.uncertainty is not None and self.run.encoding.numeric and self.unit == "rmse"
-        error = self.decide(range(self.n_judges)).error if has_error else np.zeros(self.block.n_tasks)
-        return self.panel._replace(error=error)
+        return found.label, found.error if has_error else 0.0
 
     @cached_property
     def corrections(self) -> list[GoldRegression]:
@@ -304,7 +291,7 @@ class ScoreVerdicts(_Verdicts):
         tasks, corrections = self.block.gold_task, []
         if not self.by_gold or not self.run.encoding.numeric:
             return []
-        label = self.decide_uncorrected(range(self.n_judges)).label[tasks]
+        label = self.decide_uncorrected(tuple(range(self.n_judges))).label[tasks]
         gold, fold = np.asarray(self.block.gold_label, np.float64), self.task_hash[tasks] % np.uint64(_FOLDS)
         for number in range(_FOLDS):
             known = ~np.isnan(label) & (fold != number)
@@ -314,17 +301,12 @@ class ScoreVerdicts(_Verdicts):
     @cached_property
     def guess(self) -> float:
         """Mean distance between the labels of two different tasks; 1 if it is unknown."""
-        label, shifts = self.target.label, range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
+        label, shifts = self.target[0], range(1, min(_SHIFTS, self.block.n_tasks - 1) + 1)
         apart = [self.run.kernels.guess_distances(label, np.roll(label, k, axis=0)) for k in shifts]
         mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
         return mean if mean > 0 else 1.0
 
-    @cached_property
-    def whole(self) -> Floats:
-        """Worth of the whole panel's verdict per task."""
-        return self.worth(range(self.n_judges))
-
-    def decide(self, members: Sequence[int]) -> Verdict:
+    def decide(self, members: Members) -> Decision:
         """Return the verdicts of these judges, corrected by gold labels, on their tasks."""
         found = self.decide_uncorrected(members)
         label, fold = found.label, self.task_hash[found.tasks] % np.uint64(_FOLDS)
@@ -332,7 +314,7 @@ class ScoreVerdicts(_Verdicts):
             label = np.where(fold == number, correction.bend(label), label)
         return found._replace(label=label)
 
-    def decide_uncorrected(self, members: Sequence[int]) -> Verdict:
+    def decide_uncorrected(self, members: Members) -> Decision:
         """Return the verdicts of these judges on their tasks."""
         rows = np.flatnonzero(np.isin(self.block.worker, members))
         tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
@@ -343,12 +325,13 @@ class ScoreVerdicts(_Verdicts):
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
         found = decide(self.run.encoding.prepare(block), weight, *more)
         error = np.nan_to_num(np.square(found["error"])) if "error" in found else 0.0
-        return Verdict(found["label"], tasks, error)
+        return Decision(found["label"], tasks, error)
 
-    def compare(self, found: Verdict, target: Verdict) -> Floats:
-        """Return the worth per task by the distance to a target; a task without an answer counts as a guess."""
-        distance, more = np.full(self.block.n_tasks, self.guess), np.broadcast_to(target.error, self.block.n_tasks)
-        apart = self.run.kernels.distance_between(found.label, target.label[found.tasks]) + more[found.tasks]
+    def measure(self, members: Members) -> Floats:
+        """Return the worth per task by the distance to the target; a task without an answer counts as a guess."""
+        found, (target, error) = self.decide(members), self.target
+        distance, error = np.full(self.block.n_tasks, self.guess), np.broadcast_to(error, self.block.n_tasks)
+        apart = self.run.kernels.distance_between(found.label, target[found.tasks]) + error[found.tasks]
         distance[found.tasks] = np.where(np.isnan(apart), self.guess, apart)
         return np.asarray(1 - distance / self.guess)
 
