@@ -311,7 +311,7 @@ def find_calibration_error(confidence: Floats, hit: Floats) -> float:
     return float(np.abs(np.bincount(place, confidence - hit)).sum() / len(place)) if len(place) else float("nan")
 
 
-def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
+def describe_confidence(tasks: pd.DataFrame) -> Statistics:
     """Return calibration errors, and coverage and accuracy per confidence level, with 50 gold labels on their tasks."""
     known, rows = tasks[tasks["wrong"].notna()], []
     measured = tasks if len(known) < MIN_GOLD else known
@@ -325,4 +325,4 @@ def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
     )
     error = CalibrationError(own=own, calibrated=calibrated)
     facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
-    return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})
+    return Statistics(facts, {"coverage": coverage})

@@ -16,7 +16,7 @@ panel's own error is added. It is uncorrelated with the distance to other verdic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -36,8 +36,6 @@ from allalike.methods.auto.copy_groups import count_effective_voices, with_voice
 from allalike.methods.auto.distances import has_coordinates
 from allalike.methods.auto.gold_regression import GoldRegression, fit_gold_regression
 from allalike.methods.fit import CopyGroups
-from allalike.panels.summary import OutcomeCounts
-from allalike.result.result import Result
 from allalike.result.summaries import with_quorum, withhold
 from allalike.result.tables import OUTCOMES
 
@@ -416,23 +414,3 @@ def conclude(
         found = withhold(found, few | found.get("abstained", few))
     verdict = np.full(block.n_tasks, usual) if tie == NO_LABEL else np.where(found["label"] == tie, TIE, usual)
     return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
-
-
-def count_outcomes(
-    result: Result, quorum: float | None, tie: int, undecided: int, unreadable: int, judges: Sequence[Any]
-) -> Statistics:
-    """Count tasks by outcome, including tasks on which all judges are undecided or unreadable."""
-    counts = np.bincount(result.found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
-    outcomes = OutcomeCounts(
-        classes=counts[CLASS],
-        ties=counts[TIE],
-        inconclusive=counts[INCONCLUSIVE] + undecided,
-        unreadable=counts[UNREADABLE] + unreadable,
-        scores=counts[SCORE],
-        undecided=undecided,
-        undecided_judges=tuple(judges),
-        tie=None if tie == NO_LABEL else result.run.encoding.decode(np.array([tie])).tolist()[0],
-        quorum=quorum,
-        below_quorum=None if quorum is None else int(result.found.total("few")),
-    )
-    return Statistics({"outcomes": outcomes})
