@@ -62,16 +62,6 @@ def test_verdicts_of_scores_are_scores_inconclusive_or_unreadable(domain: str, t
     assert pd.read_parquet(tmp_path / "out" / "truth.parquet")["task"].tolist() == [*range(30)]
 
 
-def test_known_truths_tell_how_few_voices_scores_have() -> None:
-    said, truth = draw(5, judges=4, tasks=120)
-    shared = np.random.default_rng(0).normal(size=(120, 1)) * 2  # a correlation of 0.8, so that four are worth 1.2
-    known: dict[str, Any] = {"gold": dict(enumerate(truth[:60].tolist())), "domain": "real", "quorum": 2}
-    alone, together = (allalike.jury(rows_of(each), **known).truth["verdict"] for each in (said, said + shared))
-    assert (alone == "score").all()
-    assert together[:60].eq("score").all()  # which are known
-    assert together[60:].eq("inconclusive").all()
-
-
 def test_what_is_expected_of_a_pair_is_fitted_to_all_others() -> None:
     said, _ = draw(5, judges=5, tasks=60, noise=[0.5, 1.0, 1.5, 1.0, 2.0])
     found = compare_squares(said[:, :, None], number_task_parts(hashes(60)))

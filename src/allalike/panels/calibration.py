@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from allalike._core.lazy_imports import pd, special
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit
-from allalike.methods.auto.copy_groups import count_effective_voices, find_error_correlation, with_voices
+from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.fit import CopyGroups, Decide
 from allalike.methods.steps.odds import descend
 from allalike.panels.summary import CalibrationError
@@ -138,23 +138,19 @@ def _decide_open(
     own: Decide,
     model: OpenLabels,
     line: Line | None,
-    correlation: float | None,
     groups: CopyGroups,
 ) -> dict[str, Array]:
     """Decide the tasks of a block by ``own``, with the probability of the label as confidence.
 
     If other labels of the task are more probable, the confidence is the mean over these and the decided label.
     """
-    found, counted = own(block, weights, faults, *more), with_voices(block, groups=groups)
-    rate = np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
-    probability, slot = model.find_probabilities(counted, rate)
+    found, rate = own(block, weights, faults, *more), np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
+    probability, slot = model.find_probabilities(with_voices(block, groups=groups), rate)
     chosen = block.label == block.to_answers(found["label"])
     decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
     leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
     confidence = (leading * probability).sum(axis=1) / leading.sum(axis=1)
     found["confidence"] = confidence if line is None else apply_line(confidence, line)
-    if correlation is not None:
-        found["voices"] = count_effective_voices(counted, correlation)
     return found
 
 
@@ -198,12 +194,9 @@ class ConfidenceModel:
         """Return a fit whose decisions have a probability; that of open labels is calibrated by a line."""
         if self.open_labels is None:
             return weighing
-        own, model, correlation = weighing.decide_on(self.run), self.open_labels, None
-        notes: dict[str, Any] = {"temperature": model.beta, "estimated_from": "answers", "wrong_labels": model.n_wrong}
-        if line is not None:
-            correlation = find_error_correlation(self.run)
-            notes |= {"estimated_from": "gold"} | ({} if correlation is None else {"error_correlation": correlation})
-        decide = partial(_decide_open, own=own, model=model, line=line, correlation=correlation, groups=self.groups)
+        own, model, source = weighing.decide_on(self.run), self.open_labels, "answers" if line is None else "gold"
+        notes = {"temperature": model.beta, "estimated_from": source, "wrong_labels": model.n_wrong}
+        decide = partial(_decide_open, own=own, model=model, line=line, groups=self.groups)
         uncertainty = weighing.uncertainty and replace(weighing.uncertainty, confidence=notes)
         parameters = (self.rate, *weighing.parameters)
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)

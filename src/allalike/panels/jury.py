@@ -260,12 +260,9 @@ def _judge_scores(result: Result, quorum: float | None) -> _Judged:
         errors = replace(errors, confidence=blind.uncertainty.confidence, expect=blind.uncertainty.expect)
         blind = replace(blind, uncertainty=errors)
         unaware = find_truths(run, blind)
-    scores, mean = ScoreVerdicts(run, blind, sample_block(run, _MAX_SCORES)), None
-    correlation = None if quorum is None else correlate_errors(scores)
-    if correlation is not None and len(correlation) > 1:
-        mean = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
+    scores = ScoreVerdicts(run, blind, sample_block(run, _MAX_SCORES))
     groups = weighing.copy_groups or CopyGroups.independent(len(run.workers))
-    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=mean)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE)
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
     parts = [describe_offsets(scores, run.workers), describe_pairs(scores, 0.0, run.workers)]
     if run.encoding.numeric:
