@@ -110,7 +110,7 @@ class BothPanels(NamedTuple):
     scored: bool
 
     @classmethod
-    def of(cls, before: pd.DataFrame, now: pd.DataFrame, number: Callable[[str], float] | None = None) -> Self:
+    def of(cls, before: pd.DataFrame, now: pd.DataFrame, number: Callable[[Any], float] | None = None) -> Self:
         """Align the verdicts by the judges in both panels; ``number`` parses a score from its label."""
         judges = sorted({*before["judge"]} & {*now["judge"]})
         labels = sorted({*before["label"], *now["label"], *before["truth"], *now["truth"]} - {""})
@@ -137,14 +137,14 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
     names = ("distance", "error") if scored else ("agreement", "accuracy")
     both_panels = np.hstack([both.then, both.now])
     for judge in range(n):
-        then, now = both.then[:, judge], both.now[:, judge]
+        own = both.then[:, judge], both.now[:, judge]
         others = _find_consensus(np.delete(both_panels, [judge, n + judge], axis=1), scored=scored)
         for name, reference in zip(names, (others, both.truth), strict=True):
-            sides = [_compare(own, reference, scored=scored) for own in (then, now)]
+            sides = [_compare(each, reference, scored=scored) for each in own]
             rows.append((judge, name, "both", *_test_pairs(*(side[shared] for side in sides))))
-        if scored:
-            rows.append((judge, "score", "both", *_test_pairs(then[shared], now[shared])))
         rows.append((judge, names[1], "other", *_test_means(*(side[~shared] for side in sides))))
+        if scored:
+            rows.append((judge, "score", "both", *_test_pairs(*(each[shared] for each in own))))
     rows += [(judge, names[0], "other", *test) for judge, test in _compare_leaving_out(both, _find_relative)]
     if scored:
         rows += [(judge, "score", "other", *test) for judge, test in _compare_leaving_out(both, _subtract_consensus)]
@@ -188,9 +188,8 @@ def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
         value = np.abs(_subtract_consensus(verdicts, scored=True))
     else:
         there = ~np.isnan(verdicts)
-        others = there.sum(axis=1, keepdims=True) - 1
-        equal = (_count_equal(verdicts) - 1).astype(np.float64)
-        value = np.where(there, divide(equal, others), np.nan)
+        equal = _count_equal(verdicts) - 1.0
+        value = np.where(there, divide(equal, there.sum(axis=1, keepdims=True) - 1), np.nan)
     table = pd.DataFrame(value)
     return table.sub(table.mean(axis=1), axis=0).to_numpy(np.float64)
 
