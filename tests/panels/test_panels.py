@@ -378,6 +378,14 @@ def test_a_judge_who_became_harsh_is_found_on_the_same_and_on_other_tasks(first:
     assert found == [[], ["j1"]]
 
 
+@pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
+def test_a_judge_without_others_in_both_panels_is_compared_with_gold_only(tmp_path: Path) -> None:
+    table = draw_harsh(0, tasks=40)
+    allalike.jury(table[table["worker"] == "j0"], gold={"t3": "pass", "t4": "fail"}).save(tmp_path / "out")
+    drift = allalike.jury(table, baseline=tmp_path / "out", gold={"t3": "pass"}).drift
+    assert drift[["judge", "what", "n_now"]].to_numpy().tolist() == [["j0", "accuracy", 2]]
+
+
 def test_p_values_of_drift_are_those_of_a_sign_test_and_of_welch() -> None:
     truth = {f"t{task}": "pass" for task in range(0, 300, 3)}
     before, now = draw_harsh(0), draw_harsh(1, harsh=0)

@@ -154,7 +154,7 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
 
 def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
     """Return, per task, the median or the majority vote; NaN if there is none, or for a tie."""
-    if scored:
+    if scored or not verdicts.size:
         return pd.DataFrame(verdicts).median(axis=1).to_numpy(np.float64)
     votes = _count_equal(verdicts)
     most = votes.max(axis=1, initial=0)
@@ -188,7 +188,7 @@ def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
         value = np.abs(_subtract_consensus(verdicts, scored=True))
     else:
         there = ~np.isnan(verdicts)
-        equal = _count_equal(verdicts) - 1.0
+        equal = (_count_equal(verdicts) - 1).astype(np.float64)
         value = np.where(there, divide(equal, there.sum(axis=1, keepdims=True) - 1), np.nan)
     table = pd.DataFrame(value)
     return table.sub(table.mean(axis=1), axis=0).to_numpy(np.float64)
