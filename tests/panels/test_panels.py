@@ -20,7 +20,6 @@ from allalike.panels.calibration import (
     apply_line,
     decide_held_out,
     find_calibration_error,
-    fit_gold,
     fit_line,
 )
 from allalike.panels.correlated_errors import compare_classes, compare_pair
@@ -81,8 +80,6 @@ def test_known_truths_mend_confidences_that_are_too_low() -> None:
     hit = rng.random(4000) < true
     line = fit_line(apply_line(true, (-1.0, 0.5)), hit)
     assert line == pytest.approx((2.0, 2.0), abs=0.25)
-    few = pd.DataFrame({"own": np.full(49, 0.9), "wrong": np.zeros(49)}, np.arange(49, dtype=np.uint64))
-    assert fit_gold(few) is None
 
 
 @pytest.mark.parametrize("k", [2, 1000])

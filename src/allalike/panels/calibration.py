@@ -201,8 +201,10 @@ class ConfidenceModel:
         parameters = (self.rate, *weighing.parameters)
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
-    def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
+    def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame, Line | None]:
         """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold.
+
+        Return also the line that calibrates open labels by all gold labels.
 
         The table has a row per task, indexed by the hash of its id: label, ``confidence``, and whether the label is
         ``wrong`` (1, 0, or NaN without gold); also ``own`` and ``own_wrong``, before calibration by gold labels.
@@ -214,12 +216,12 @@ class ConfidenceModel:
         own = {"own": columns["confidence"], "own_wrong": wrong}
         tasks = pd.DataFrame({**columns, **own}, index=piece.tasks.hashes())
         if self.run.n_gold < MIN_GOLD:
-            return unaware, tasks
+            return unaware, tasks, None
         held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
         tasks.loc[held_out.index, list(held_out)] = held_out
-        if self.open_labels is not None:
-            tasks = calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
-        return unaware, tasks
+        if self.open_labels is None:
+            return unaware, tasks, None
+        return unaware, *calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
 
     def find_probability(self, block: Block) -> Floats:
         """Return, per answer, the probability that its label is right."""
@@ -276,22 +278,16 @@ def fit_line(confidence: Floats, hit: Marks) -> Line:
     return shift, slope
 
 
-def fit_gold(tasks: pd.DataFrame) -> Line | None:
-    """Fit the line to all gold labels; return None if there are fewer than 50."""
-    known = tasks[tasks["wrong"].notna()]
-    few = len(known) < MIN_GOLD
-    return None if few else fit_line(known["own"].to_numpy(), known["wrong"].to_numpy() == 0)
-
-
-def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return the tasks; those with gold labels have confidences that are calibrated by the other folds."""
+def calibrate(tasks: pd.DataFrame) -> tuple[pd.DataFrame, Line]:
+    """Return tasks whose confidences are calibrated by gold labels in the other folds, and the line of all folds."""
     known = tasks[tasks["wrong"].notna()]
     own, hit = known["own"].to_numpy(), known["wrong"].to_numpy() == 0
     fold, calibrated = known.index.to_numpy() % _FOLDS, own.copy()
     for number in range(int(_FOLDS)):
         inside = fold == number
         calibrated[inside] = apply_line(own[inside], fit_line(own[~inside], hit[~inside]))
-    return tasks.assign(confidence=tasks["confidence"].where(tasks["wrong"].isna(), pd.Series(calibrated, known.index)))
+    confidence = tasks["confidence"].where(tasks["wrong"].isna(), pd.Series(calibrated, known.index))
+    return tasks.assign(confidence=confidence), fit_line(own, hit)
 
 
 def find_calibration_error(confidence: Floats, hit: Floats) -> float:

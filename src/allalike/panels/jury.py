@@ -21,7 +21,7 @@ from allalike.methods import Auto
 from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
-from allalike.panels.calibration import ConfidenceModel, describe_confidence, fit_gold
+from allalike.panels.calibration import ConfidenceModel, describe_confidence
 from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
 from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
@@ -235,8 +235,8 @@ def _judge_classes(result: Result, tie: int, quorum: float | None, least: float 
     """Evaluate verdicts that are classes."""
     run = result.run
     model = ConfidenceModel.of(run, result.weighing)
-    unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
-    weighing = model.with_confidence(result.weighing, fit_gold(tasks))
+    unaware, tasks, line = model.decide_tasks(_MAX_ANSWERS)
+    weighing = model.with_confidence(result.weighing, line)
     ending = partial(conclude, groups=model.groups, quorum=quorum, tie=tie)
     gold = run.n_gold > 0
     found = find_truths(run, weighing, unweighted=True, keep_gold=gold, min_confidence=least, conclude=ending)

@@ -176,7 +176,11 @@ def describe_samples(repeated: RepeatedVerdicts, result: Result, verdicts: Verdi
         steadiness, odds = find_steadiness(repeated), np.zeros(len(judges))
         odds[own] = verdicts.log_odds
         truth = _find_truth(repeated, result)
-        worth = np.array([_draw_accuracy(repeated, k, most, truth, odds) for k in sizes.tolist()])
+        worth = np.empty(len(sizes))
+        for place, k in enumerate(sizes.tolist()):
+            rng = np.random.default_rng(k)
+            drawn = [repeated] if k == most else [repeated.draw(k, rng) for _ in range(_DRAWS)]
+            worth[place] = np.mean([_measure_panel(each, truth, odds) for each in drawn])
         table, known = {"accuracy": worth}, steadiness.dropna()
         mean = float(np.average(known["steadiness"], weights=known["tasks"])) if len(known) else np.nan
     if not np.isfinite(steadiness["steadiness"].iloc[own]).any():
@@ -192,13 +196,6 @@ def describe_samples(repeated: RepeatedVerdicts, result: Result, verdicts: Verdi
     )
     frame = pd.DataFrame({"samples": sizes, **table, "retained": divide(worth, np.full(len(worth), worth[-1]))})
     return Statistics({"samples": facts}, {"samples": frame}, dict(steadiness[columns].iloc[own]))
-
-
-def _draw_accuracy(repeated: RepeatedVerdicts, k: int, most: int, truth: Codes, odds: Floats) -> float:
-    """Return the accuracy of the panel with k samples per judge, task and order, the mean of some draws."""
-    rng = np.random.default_rng(k)
-    drawn = [repeated] if k == most else [repeated.draw(k, rng) for _ in range(_DRAWS)]
-    return float(np.mean([_measure_panel(each, truth, odds) for each in drawn]))
 
 
 def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:

@@ -198,21 +198,6 @@ class RepeatedVerdicts:
         return replace(self, rows=self.rows.assign(label=swapped), verdicts_name=PLACES)
 
 
-def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answers:
-    """Return one answer per verdict; exclude tasks and judges without a verdict."""
-    counted = found if answers.encoding.numeric else found[found["label"] != NO_LABEL]
-    task, tasks = only_used(counted["task"].to_numpy(np.int32), answers.tasks)
-    judge, judges = only_used(counted["judge"].to_numpy(np.int32), judges)
-    return replace(
-        answers,
-        workers=judges,
-        tasks=tasks,
-        starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
-        worker=judge,
-        label=counted["label"].to_numpy().astype(answers.label.dtype),
-    )
-
-
 def find_tie(encoding: Encoding, named: Any = None) -> int:
     """Return the code of the class that means a tie: the named one, or the only one with a usual name."""
     if not encoding.nominal:
@@ -317,7 +302,12 @@ def read_verdicts(
         name = repeated.verdicts_name
         other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
         raise InputError(f"No verdicts left: every judge gave contradictory answers on every task.{other}")
-    one = replace(make_answers(merged, repeated.judges, found), frame=opened.frame)
+    heard = found if repeated.encoding.numeric else found[found["label"] != NO_LABEL]
+    task, tasks = only_used(heard["task"].to_numpy(np.int32), merged.tasks)
+    judge, judges = only_used(heard["judge"].to_numpy(np.int32), repeated.judges)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))])
+    label = heard["label"].to_numpy().astype(merged.label.dtype)
+    one = replace(merged, workers=judges, tasks=tasks, starts=starts, worker=judge, label=label, frame=opened.frame)
     return Reading(one, {"gold": known}, opened, repeated, found, unread)
 
 
