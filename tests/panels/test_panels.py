@@ -182,10 +182,10 @@ def test_kept_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
     table = draw_harsh(0, tasks=20).replace({"worker": {"j0": "=1+1", "j1": 'a "b", c'}})
     for how in ({"safe_csv": True}, {"format": "parquet"}, {}):
         allalike.jury(table, gold={"t3": "pass"}).save(tmp_path / "out", **how)
-        kept = list_verdicts(read_earlier(tmp_path / "out").run, 1000)
+        kept = list_verdicts(read_earlier(tmp_path / "out").run, 1000, {"pass": 1.0, "fail": 0.0})
         rows = set(zip(kept["judge"], kept["task"], kept["label"], strict=True))
-        assert rows == set(zip(table["worker"], table["task"], table["label"], strict=True))
-        assert set(kept.loc[kept["truth"] == "pass", "task"]) == {"t3"}
+        assert rows == set(zip(table["worker"], table["task"], table["label"] == "pass", strict=True))
+        assert set(kept.loc[kept["truth"].notna(), "task"]) == {"t3"}
 
 
 COUNTS = Counts(np.array([140.0, 260.0]), np.array([20.0, 40.0]), np.array([3.0, 37.0]))
@@ -360,8 +360,8 @@ def test_gold_labels_that_do_not_fit_give_the_nearest_rate(called: float) -> Non
 
 
 def keep(table: pd.DataFrame, truth: dict[str, str] | None = None) -> pd.DataFrame:
-    known = [(truth or {}).get(task, "") for task in table["task"]]
-    return table.rename(columns={"worker": "judge"}).assign(truth=known)
+    known = table["task"].map(truth or {}).map({"pass": 1.0, "fail": 0.0})
+    return table.rename(columns={"worker": "judge"}).assign(label=(table["label"] == "pass") * 1.0, truth=known)
 
 
 @pytest.mark.parametrize("first", [0, 300])
