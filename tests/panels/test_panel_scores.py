@@ -1,5 +1,6 @@
 """A panel of scores: how judges use the scale, whose errors correlate, who is needed, and who decides."""
 
+import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -136,16 +137,20 @@ def test_whatever_has_a_distance_has_all_tables(domain: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "crowd", ["1 2 3", "12345 12345 12345", "1..5 .23. 12.5", "5555 5555 5555", "12345", "123.. ...45", "1234 4321"]
+    "crowd", ["1 2 3", "12345 12345 12345", "1..5 .23. 12.5", "5555 5555 5555", "12345", "123.. ...45", "1212 1122"]
 )
-@pytest.mark.parametrize("domain", ["real", "ordinal"])
+@pytest.mark.parametrize("domain", ["real", "ordinal", "categorical"])
 @pytest.mark.filterwarnings("ignore::allalike.errors.DataWarning")
-def test_odd_panels_of_scores_are_told_of(crowd: str, domain: str) -> None:
+def test_odd_panels_have_all_their_tables(crowd: str, domain: str, tmp_path: Path) -> None:
     rows = [(judge, t, int(x)) for judge, said in enumerate(crowd.split()) for t, x in enumerate(said) if x != "."]
-    panel = allalike.jury(rows, domain=domain)
-    assert len(panel.smallest) >= 1
+    panel = allalike.jury(rows, domain=domain, min_confidence=0.9 if domain == "categorical" else None)
+    names = {path.name for path in panel.save(tmp_path / "out")}
+    assert {"truth.csv", "judges.csv", "sizes.csv", "summary.json"} <= names
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["panel"]["smallest"]["size"] >= 1
     assert len(panel.judges) == len(crowd.split())
     assert "Panel of" in repr(panel)
+    if domain == "categorical":
+        assert (panel.truth["label"].isna() == (panel.truth["confidence"] < 0.9)).all()
 
 
 def test_a_truth_that_nobody_gave_is_the_ceiling() -> None:

@@ -1,6 +1,5 @@
 """Panels: confidence, shared errors, smaller panels, drift since an earlier panel, and the rate of good."""
 
-import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -133,16 +132,6 @@ def test_the_best_panel_of_each_size_is_that_of_brute_force() -> None:
     for size, members in enumerate(found["members"][:-1], 1):
         assert worth(members) == pytest.approx(max(map(worth, combinations(range(5), size))))
         assert worth(members) == pytest.approx(table.worth(members).mean())
-
-
-@pytest.mark.parametrize("crowd", ["xxxx xxxx xxxx", "x x y", "xy.. ..xy .y.x", "xyxy xxyy", "xyxyxy xxxxxx xyyyxy"])
-def test_odd_panels_have_all_their_tables(crowd: str, tmp_path: Path) -> None:
-    rows = [(judge, t, x) for judge, said in enumerate(crowd.split()) for t, x in enumerate(said) if x != "."]
-    panel = allalike.jury(rows, min_confidence=0.9)
-    names = [path.name for path in panel.save(tmp_path / "out")]
-    assert {"truth.csv", "judges.csv", "sizes.csv", "coverage.csv", "summary.json"} <= set(names)
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["panel"]["smallest"]["size"] >= 1
-    assert (panel.truth["label"].isna() == (panel.truth["confidence"] < 0.9)).all()
 
 
 def test_no_truth_decides_its_own_task() -> None:
