@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from allalike.domains.rankings.ballots import Ballots, Ranked, decide
+from allalike.domains.rankings.ballots import Ballots, Ranked, voting_rule
 from allalike.domains.rankings.codes import unpack
 from allalike.domains.rankings.parts import Parts
 from allalike.errors import GoldError, UnsupportedError
@@ -38,13 +38,13 @@ def biased_copeland(block: Block, weights: Floats, faults: Floats, ties: Ties) -
     if len(block.gold_task) < block.n_tasks:
         raise GoldError("The biased rule of Copeland needs the truth of every task.")
 
-    def find(votes: Ballots) -> Ranked:
+    @voting_rule
+    def decide(votes: Ballots) -> Ranked:
         place = np.argsort(unpack(block.gold_label[votes.part.tasks]).item.reshape(-1, votes.n_items), axis=1)
         truly_worse = np.sign(place[:, :, None] - place[:, None, :])
-        margin = np.sign(votes.margin)
-        return votes.by_score(np.where(margin == 0, truly_worse, margin).sum(axis=2))
+        return votes.by_score(np.where(votes.margin == 0, truly_worse, np.sign(votes.margin)).sum(axis=2))
 
-    return decide(block, weights, ties, find)
+    return decide(block, weights, faults, ties)
 
 
 BIASED = Rule("copeland, ties are errors", biased_copeland)

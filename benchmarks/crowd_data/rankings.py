@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from allalike.domains import Categorical, Ranking
-from allalike.domains.rankings.voting import fit_strengths
 from allalike.readers import read
+from allalike.rules.strengths import fit_strengths
 from crowd_data.base import Parsed, Parser
 from crowd_data.originals import bare_rows, count_repeats, read_columns
 

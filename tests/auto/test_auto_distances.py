@@ -84,11 +84,12 @@ def test_a_guess_is_known_where_labels_of_different_tasks_cannot_be_compared() -
     assert find_guess_distance(load(allalike.read(rows, domain="ranking"))) == 0.5
     footrule = allalike.Ranking(distance="footrule")
     assert find_guess_distance(load(allalike.read(rows, domain=footrule))) == pytest.approx(8 / 12)
-    far = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)}, farthest=3.0)
-    answers = [("ada", 1, 0), ("bob", 1, 1), ("ada", 2, 0), ("bob", 2, 1)]
+    unknown = float("nan")
+    matrix = [[0, 1, unknown, unknown], [1, 0, unknown, unknown], [unknown, unknown, 0, 2], [unknown, unknown, 2, 0]]
+    far = allalike.Custom(distance=matrix, farthest=3.0)
+    answers = [("ada", 1, 0), ("bob", 1, 1), ("ada", 2, 2), ("bob", 2, 3)]
     assert find_guess_distance(load(allalike.read(answers, domain=far))) == 3.0
-    unsure = allalike.Custom(distance={task: [[0, task], [task, 0]] for task in (1, 2)})
-    assert find_guess_distance(load(allalike.read(answers, domain=unsure))) == np.inf
+    assert find_guess_distance(load(allalike.read(answers, domain=allalike.Custom(distance=matrix)))) == np.inf
 
 
 def test_a_distance_of_your_own_need_not_compare_labels_of_different_tasks() -> None:

@@ -17,7 +17,7 @@ from allalike._core.columns.column import Column
 from allalike._core.registry import make
 from allalike.distances import absolute, jaccard, matching, texts
 from allalike.distances.matching import match
-from allalike.domains.rankings.parts import kendall
+from allalike.distances.orders import kendall
 from crowds import plain_distances as plain
 from crowds.label_types import distance
 from crowds.plain_distances import PLAIN

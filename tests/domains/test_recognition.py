@@ -238,8 +238,8 @@ def test_points_are_recognised_and_the_radius_is_asked_for_with_the_command(tmp_
     asked = call("discover", "marks.jsonl", folder=tmp_path)
     assert asked.returncode == 2
     assert "allalike discover marks.jsonl --domain 'points(radius=50)'" in asked.stderr
-    more = call("discover", "marks.jsonl", "--domain", "points(middle=median)", folder=tmp_path)
-    assert 'points(radius=50, middle="median")' in more.stderr.replace("\n", " ")
+    more = call("discover", "marks.jsonl", "--domain", "points(form=hard)", folder=tmp_path)
+    assert 'points(radius=50, form="hard")' in more.stderr.replace("\n", " ")
     assert not list(tmp_path.glob("*/"))
 
 

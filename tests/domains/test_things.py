@@ -131,15 +131,13 @@ TRUTHS: list[tuple[Any, list[Any], list[Any]]] = [
     (Boxes(), [[[0, 0, 4, 4], [0, 0, 4, 4]]] * 3, [(0, 0, 4, 4)] * 2),  # two equal boxes stay two
     (Boxes(), [[[1, 1, 1, 5]]] * 2, [(1, 1, 1, 5)]),  # without area
     (Boxes(), [[[0, 0, 1, 1, "x"]], [[0, 0, 1, 1, "y"]]], [(0, 0, 1, 1, "x")]),
-    (Boxes(middle="mean"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(2, 0, 10, 10)]),
-    (Boxes(middle="median"), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(1, 0, 10, 10)]),
+    (Boxes(), [[[x, 0, 10, 10]] for x in (0, 1, 5)], [(2, 0, 10, 10)]),
     (Spans(quorum=0.5), [BOTH, BOTH, BOTH[:1]], [(0, 3, "name.first"), (0, 8, "name")]),  # nested
     (Spans(rule="positions", quorum=0.5), [HALVES, HALVES, WHOLE], [(0, 3, "PER"), (3, 6, "PER")]),
     (Spans(rule="positions", quorum=0.5), [HALVES, WHOLE, WHOLE], [(0, 6, "PER")]),
     (Spans(), [["O", "O"], []], []),
     (Points(radius=10, quorum=0.5), [[[0, 0], [1, 0], [2, 0]], [], [[0, 0]]], [(0, 0)]),  # one support per worker
     (FACE, [NOSE, NOSE, [[90, 0, "nose"], [0, 0, "chin"]]], [(30, 0, "nose")]),  # by name, at any position
-    (Points(radius=9, middle="median"), [[[0, 0]], [[2, 0]], [[1, 3**0.5]]], [(1, 3**-0.5)]),  # Fermat point
     (Points(radius=0.5, quorum=0.5), [[3.2, 7.9], [3.4, 20.0], [3.3]], [(3.3,)]),  # moments
 ]
 

@@ -46,7 +46,6 @@ def distances(size: int, seed: int) -> Any:
     return np.linalg.norm(points[:, None] - points, axis=2)
 
 
-MATRICES = {f"t{j:04d}": distances(2 + j % 4, j) for j in range(20)}
 DOMAIN_CASES = {name: kind(name) for name in (*DOMAINS, "binary")}
 OTHER_CASES: dict[str, Domain] = {
     **{f"real {rule.name}": Real(rule=rule.name) for rule in Real.rules},
@@ -64,7 +63,6 @@ OTHER_CASES: dict[str, Domain] = {
     **{f"record {rule.name}": replace(kind("record"), rule=rule.name) for rule in Record.rules[1:]},
     **{f"probability {rule.name}": Probability(rule=rule.name) for rule in Probability.rules},
     "custom matrix": Custom(distance=distances(5, 1), rule="best worker"),
-    "custom matrices": Custom(distance=MATRICES),
 }
 CASES = DOMAIN_CASES | OTHER_CASES
 

@@ -81,7 +81,7 @@ for _kind in DOMAINS:
         add(f"options/{_kind}, distance {_name}", partial(aggregate, _kind, distance=_name))
 
 OPTIONS = """real(bias=True); date(bias=True); ranking(gaps="last"); ranking(ties="keep");
-boxes(overlap=0.6); boxes(quorum=0.5); boxes(middle="median"); points(radius=2); points(radius=6, form="hard");
+boxes(overlap=0.6); boxes(quorum=0.5); points(radius=2); points(radius=6, form="hard");
 spans(overlap=0.8); text(lower=True); text(tokens="words"); circular(period=180); probability(sharpen=2);
 bitmap(fill=True); bitmap(threshold=0.3)"""
 for _domain in OPTIONS.replace("\n", " ").split("; "):

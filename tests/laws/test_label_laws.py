@@ -20,7 +20,7 @@ from crowds.samples import Row, crowd, flattened
 FORMS: list[Callable[[dict[str, float]], Any]] = [lambda p: p["a"], lambda p: list(p.values())]
 OPTIONS = [  # in addition to the defaults, which the laws of methods cover
     *("real(distance=absolute)", "ordinal(distance=squared, rule=mean)", "ordinal(distance=hamming, rule=plurality)"),
-    *("points(radius=6, middle=median)", "points(radius=6, form=hard, distance=jaccard)"),
+    "points(radius=6, form=hard, distance=jaccard)",
     *("spans(distance=exact)", "spans(distance=characters)", "boxes(distance=jaccard)", "bitmap(distance=dice)"),
     *("vector(distance=cosine)", "vector(distance=euclidean, rule='geometric median')", "text(distance=edit)"),
     *("probability(rule=mean)", "probability(rule=median)", "ranking(distance=footrule)", "set(rule=medoid)"),

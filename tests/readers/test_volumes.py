@@ -58,7 +58,7 @@ def test_volumes_at_different_places_and_of_different_shapes_are_refused(tmp_pat
     save(odd, ball().astype(np.uint8), AFFINE * (1 + 1e-6))
     assert len(allalike.discover(folder).workers) == 4  # which only rounding tells apart
     save(odd, ball()[:, :, 1:].astype(np.uint8))
-    with pytest.raises(InputError, match=r"14 x 12 x 9 .*kim.nii.gz has 14 x 12 x 8"):
+    with pytest.raises(InputError, match=r"14 x 12 x 9 .*kim.nii.gz with 14 x 12 x 8"):
         allalike.discover(folder)
 
 

@@ -143,7 +143,7 @@ class Answers:
 
         If the worker column contains the values of all shards, a worker has the same index in each.
         """
-        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, duplicates, fit=True)
+        answers = cls._of_rows(task.factors, worker.factors, encoding.encode(label), encoding, duplicates)
         return replace(answers, read_options={"duplicates": duplicates})
 
     @classmethod
@@ -156,7 +156,7 @@ class Answers:
         task = np.repeat(number, np.concatenate([np.diff(part.starts) for part in parts]))
         worker = np.concatenate([part.worker for part in parts])
         labels = np.concatenate([encoding.remap(part.label, part.encoding) for part in parts])
-        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, duplicates, fit=False)
+        return cls._of_rows((task, tasks), (worker, parts[0].workers), labels, encoding, duplicates)
 
     @classmethod
     def _of_rows(
@@ -166,8 +166,6 @@ class Answers:
         labels: Array,
         encoding: Encoding,
         duplicates: str | None,
-        *,
-        fit: bool,
     ) -> Answers:
         chosen = duplicates or ("first" if encoding.domain.repeats is None else "add")
         choice = check_choice(chosen, ("first", "last", "error", "add"), "duplicates")
@@ -193,7 +191,7 @@ class Answers:
             encoding=encoding,
             starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
             worker=worker,
-            label=encoding.fit_tasks(labels, task, tasks) if fit else labels,
+            label=labels,
             gold_label=labels[:0],
             notes={"duplicates_added" if choice == "add" else "duplicates_removed": n_repeats} if n_repeats else {},
         )
@@ -212,7 +210,7 @@ class Answers:
         known = np.flatnonzero(place >= 0)
         task, first = np.unique(place[known], return_index=True)
         known = known[first]
-        return replace(self, gold_task=task, gold_label=self.encoding.fit_tasks(truths.label[known], task, self.tasks))
+        return replace(self, gold_task=task, gold_label=truths.label[known])
 
     def with_gold(self, gold: Gold) -> Answers:
         """Return the answers with gold labels; the notes count gold labels of tasks without answers."""

@@ -10,34 +10,26 @@ from typing import Self
 
 import numpy as np
 
-from allalike._core.blocks.block import Array, Block, Floats
+from allalike._core.blocks.block import Block, Floats
 from allalike.errors import LabelError
 
 _LEAST_SQUARE = 1e-290  # smaller squares lose digits
 _TRACE = np.finfo(np.float64).tiny  # replaces the square of a nonzero difference if it underflows
 
 
-def squares(differences: Floats) -> Floats:
-    """Square differences; if all underflow, squares of nonzero differences become a tiny value for `check_digits`.
-
-    >>> squares(np.array([2.0, 0.0])), squares(np.array([1e-200, 0.0])) > 0
-    (array([4., 0.]), array([ True, False]))
-    """
-    square = np.asarray(np.square(differences), np.float64)
-    if square.max(initial=0.0) < _LEAST_SQUARE:
-        square = np.where(differences != 0, np.maximum(square, _TRACE), 0.0)
-    return square
-
-
 def square_lengths(vectors: Floats) -> Floats:
-    """Sum the squares of each vector's numbers, with the same treatment of underflow as `squares`.
+    """Sum the squares of each vector's numbers, or square numbers.
 
-    >>> square_lengths(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([25.,  0.])
+    If all squares underflow, those of nonzero vectors become a tiny value for `check_digits`.
+
+    >>> square_lengths(np.array([[3.0, 4.0], [0.0, 0.0]])), square_lengths(np.array([1e-200, 0.0])) > 0
+    (array([25.,  0.]), array([ True, False]))
     """
-    square = np.asarray(np.einsum("ij,ij->i", vectors, vectors), np.float64)
+    square = np.square(vectors) if vectors.ndim == 1 else np.einsum("ij,ij->i", vectors, vectors)
+    square = np.asarray(square, np.float64)
     if square.max(initial=0.0) < _LEAST_SQUARE:
-        square = np.where(vectors.any(axis=1), np.maximum(square, _TRACE), 0.0)
+        there = vectors != 0 if vectors.ndim == 1 else vectors.any(axis=1)
+        square = np.where(there, np.maximum(square, _TRACE), 0.0)
     return square
 
 
@@ -72,15 +64,6 @@ def check_digits(distance: Floats) -> None:
             "All answers to the same task differ by less than 1e-145, and the squares of these differences underflow."
             " Rescale the labels, for example from km to mm."
         )
-
-
-def distance(left: Array, right: Array) -> Floats:
-    """Compute squared differences of pairs.
-
-    >>> distance(np.array([0.0, 1.0]), np.array([0.5, 3.0]))
-    array([0.25, 4.  ])
-    """
-    return squares(left - right)
 
 
 def centre(block: Block, values: Floats | None = None) -> Floats:
@@ -125,10 +108,10 @@ def peer_distances(block: Block, weights: Floats, values: Floats | None = None) 
     total = block.per_task(own)
     divisor = np.where(total > 0, total, 1.0)
     if values.ndim == 1:
-        square = squares(values - block.to_answers(block.per_task(own * values) / divisor))
+        mean = block.per_task(own * values) / divisor
     else:
         mean = block.per_task(own[:, None] * values) / divisor[:, None]
-        square = square_lengths(values - block.to_answers(mean))
+    square = square_lengths(values - block.to_answers(mean))
     around = block.per_task(own * square)
     all_weight = block.to_answers(total)
     square *= all_weight

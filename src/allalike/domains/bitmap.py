@@ -55,13 +55,6 @@ _MANY_VALUES, _MANY_CLASSES = 20, 64  # beyond these, values are probably shades
 _MIDDLE_OF_BYTES = 128
 
 
-def check_pixel_value(value: Any, name: str) -> float:
-    """Return a pixel value if it is valid."""
-    if not isinstance(value, int | float):
-        raise OptionError(f"{name} is {value!r}. It must be a pixel value, such as 0 or 255.")
-    return value
-
-
 def check_pixel_values(values: Any, name: str) -> tuple[float, ...]:
     """Return distinct pixel values as a tuple."""
     if not isinstance(values, list | tuple | range) or len(set(values)) < len(values):
@@ -78,15 +71,9 @@ def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
     >>> ask_value(Bitmap(), np.linspace(0, 1, 30), "").options
     {'domain': 'bitmap(threshold=0.5)'}
     """
-    colours = pixels.ndim == 3
-    shades = np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0) if colours else np.unique(pixels)
-    shades = shades[(shades != 0).any(axis=1)] if colours else shades[shades != 0]
-    what = f"{path or 'its pixels'} {'has pixels of' if path else 'have'} {len(shades):,}"
-    if colours:
-        what += " colours other than black"
-    else:
-        what += f" values other than 0, from {shades[0]:g} to {shades[-1]:g}"
-    if not colours and len(shades) <= _MANY_VALUES and np.median(shades) < _MANY_CLASSES:
+    shades = np.unique(pixels[pixels != 0])
+    what = f"{path or 'the mask'} has {len(shades):,} values other than 0, from {shades[0]:g} to {shades[-1]:g}"
+    if pixels.ndim == 2 and len(shades) <= _MANY_VALUES and np.median(shades) < _MANY_CLASSES:
         option = f"values=[{', '.join(f'{shade:g}' for shade in shades)}]"
     elif pixels.dtype == np.uint8:
         option = f"threshold={_MIDDLE_OF_BYTES}"
@@ -164,7 +151,7 @@ class Bitmap(Marks, Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("jaccard", "dice")
     noise: ClassVar[General] = General(farthest=1.0)  # the distance between disjoint masks
     fill: bool = flag(False)
-    on: float | None = option(None, check_pixel_value)
+    on: float | None = number(None)
     threshold: float | None = number(None)
     values: tuple[float, ...] = option((), check_pixel_values)
 
@@ -364,14 +351,8 @@ def _filled(pixels: Pixels) -> Pixels:
 
 def _differ(one: Mask, other: Mask) -> LabelError:
     """Return the error for two masks of a task that differ in size or in voxel positions."""
-    sizes = [f"{mask.source} has {mask.size_text}" if mask.source else mask.size_text for mask in (one, other)]
-    if one.grid is not None and other.grid is not None and one.grid.shape == other.grid.shape:
-        names = [mask.source or "an unnamed volume" for mask in (one, other)]
-        return LabelError(
-            f"Two volumes of a task have different positions: the affine matrices of {names[0]} and {names[1]} differ."
-            " Resample the masks of each task to a common grid."
-        )
-    sides = " (height x width)" if one.grid is other.grid is None else ""
+    here, there = (f"{mask.source or 'a mask'} with {mask.size_text}" for mask in (one, other))
+    what = "size" if one.size_text != other.size_text else "position: their affine matrices differ"
     return LabelError(
-        f"Two masks of a task differ in size: {', '.join(sizes)}{sides}. Resize the masks of each task to one size."
+        f"Two masks of a task differ in {what} ({here}, {there}). Resample the masks of each task to one grid."
     )

@@ -22,10 +22,9 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import Array, Block, Floats, group_labels
 from allalike._core.columns.column import Column
-from allalike._core.columns.factors import factorize, factorize_objects
-from allalike._core.columns.values import Values, find_places, is_string
+from allalike._core.columns.factors import factorize_objects, unite
+from allalike._core.columns.values import Values, find_places
 from allalike._core.extraction import check_extract
-from allalike._core.lazy_imports import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
@@ -139,15 +138,15 @@ class ClassEncoding(Encoding):
         return [*self.labels.tolist(), *self.label_hash.tolist()]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        return self.of(self.domain, _united([self.labels, *(other.labels for other in others)]))
+        return self.of(self.domain, unite([self.labels, *(other.labels for other in others)])[1])
 
     def encode(self, labels: Column) -> Array:
         codes, values = labels.factors
         if values is self.labels:
             return codes.astype(code_type(self.n_labels), copy=False)
-        place = self._places(values)
-        if (place == self.n_labels).any():
-            row = int(np.argmax(place[codes] == self.n_labels))
+        place = find_places(values, self.labels)
+        if (place < 0).any():
+            row = int(np.argmax(place[codes] < 0))
             raise LabelError(
                 f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is not one of the classes."
             )
@@ -175,16 +174,8 @@ class ClassEncoding(Encoding):
         return np.asarray(truths >= self.n_labels)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        place = np.append(self._places(known.labels), self.n_labels)
+        place = np.append(find_places(known.labels, self.labels), self.n_labels)
         return place.astype(code_type(self.n_labels))[codes]
-
-    def _places(self, values: Values) -> npt.NDArray[np.int64]:
-        """Return the indices of values, or the index after the last if unknown; ``"1"`` matches the number 1."""
-        known, wanted = self.labels.tolist(), values.tolist()
-        by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
-        place = {str(value) if by_text else value: code for code, value in enumerate(known)}
-        found = [place.get(str(value) if by_text else value, len(known)) for value in wanted]
-        return np.array(found, np.int64)
 
     def decode(self, codes: Array) -> Values:
         return self.labels.take(codes)
@@ -209,25 +200,6 @@ class ClassEncoding(Encoding):
             return ""
         steps = np.diff(np.sort(column.numbers))
         return "in a row" if 2 <= len(steps) < _MAX_RATINGS and np.all(steps == 1) else "any"
-
-
-def _united(parts: Sequence[Values]) -> Values:
-    """Return the sorted distinct values of several partitions.
-
-    Values of a text file are integers only if those of all its partitions are; otherwise all become text.
-    """
-    if any(isinstance(part.data, list) for part in parts):
-        return factorize_objects([value for part in parts for value in part.tolist()])[1]
-    kinds = {part.data.type for part in parts}
-    common = next(iter(kinds))
-    if len(kinds) > 1:
-        whole = all(map(pa.types.is_integer, kinds))
-        common = pa.large_string() if any(map(is_string, kinds)) else pa.int64() if whole else pa.float64()
-    try:
-        return factorize(pa.chunked_array([part.data.cast(common) for part in parts], common))[1]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        listed = ", ".join(sorted(map(str, kinds)))
-        raise LabelError(f"The labels have different types: {listed}. Give all labels the same type.") from None
 
 
 def code_type(n_labels: int) -> Any:

@@ -15,7 +15,7 @@ Answers, gold labels and estimated labels are codes. `Encoding` converts between
 blocks. `Kernels` work on prepared blocks and restore codes from their results. Overrides inherit docstrings.
 
 Capabilities that only some label types have are properties, which are None for all others: `Domain.record`,
-`Domain.pictures`, `Domain.marks`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
+`Domain.pictures`, `Domain.repeats`, `Encoding.fields`, `Encoding.things` and `Encoding.offsets`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from allalike._core.options import Options
 from allalike._core.registry import did_you_mean
 from allalike.domains.offsets import Offsets
 from allalike.domains.spelling import Spelling
-from allalike.errors import UnknownNameError
+from allalike.errors import LabelError, UnknownNameError
 from allalike.noise import Noise
 from allalike.rules import Decision, Rule
 from allalike.rules.base import find_rule, unknown
@@ -118,11 +118,6 @@ class Domain(Options, ABC):
         return None
 
     @property
-    def marks(self) -> Marks | None:
-        """The domain as `Marks`, if labels have several parts that are scored separately."""
-        return None
-
-    @property
     def repeats(self) -> Any:
         """The domain as a `Ranking`, if repeated answers to a task are combined; otherwise the first answer counts."""
         return None
@@ -133,12 +128,7 @@ class Domain(Options, ABC):
 
 
 class Marks(ABC):
-    """Labels with several parts, each of which may be correct: elements, objects, pixels (`Domain.marks`)."""
-
-    @property
-    def marks(self) -> Self:
-        """The label type itself."""
-        return self
+    """A label type whose labels have several parts that are scored separately: elements, objects, pixels."""
 
     @abstractmethod
     def count_marks(self, answer: Any, truth: Any) -> Mapping[Any, tuple[int, int, int]]:
@@ -233,10 +223,6 @@ class Encoding(ABC):
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         """Return whether each gold label is absent from all answers but may occur in later answers."""
         return np.zeros(len(truths), np.bool_)
-
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Return codes adapted to their tasks; tasks are given as indices into the ids of all tasks."""
-        return codes
 
     def remap(self, codes: Array, known: Self) -> Array:
         """Convert codes of a smaller encoding to codes of this encoding."""
@@ -362,7 +348,8 @@ class Kernels(ABC):
 
     def restore_gold(self, block: Block) -> Array:
         """Return the gold labels of a block as codes."""
-        return block.gold_label
+        label = block.gold_label[block.gold_row] if len(block.gold_task) else block.label[block.starts]
+        return self.restore(block, label)[block.gold_task]
 
     def scatter(self, block: Block) -> Floats:
         """Compute the largest distance between an answer and its task's centre, if rounding depends on it."""
@@ -371,6 +358,19 @@ class Kernels(ABC):
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         """Return whether two labels of each task differ, given the scatter of the task's answers."""
         return np.asarray(left != right)
+
+
+def check_forms(labels: Column, codes: Array, forms: Sequence[str], usual: str = "") -> None:
+    """Raise an error for the first label whose form differs from the usual one, by default that of the first label.
+
+    Codes refer to the forms of distinct labels; an empty form fits any other.
+    """
+    usual = usual or next((form for form in forms if form), "")
+    odd = np.array([form not in ("", usual) for form in forms], np.bool_)[codes]
+    if odd.any():
+        row = int(np.argmax(odd))
+        where = f"The {labels.name} in row {labels.row(row)}"
+        raise LabelError(f"{where} has {forms[codes[row]]}, but others have {usual}. Use one form.")
 
 
 def field_names(domain: Domain | None) -> tuple[str, ...]:

@@ -11,20 +11,15 @@ together. The function is called for every pair of answers to a task: 100 answer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Floats
-from allalike._core.columns.column import Column
-from allalike._core.columns.values import Values
-from allalike.domains.contract import Encoding
-from allalike.domains.pairwise import Pairwise, PairwiseEncoding, Places, objects
+from allalike._core.blocks.block import Floats
+from allalike.domains.pairwise import Pairwise, Places
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -41,8 +36,7 @@ class Custom(Pairwise):
     ----------
     distance
         A function of two labels that is symmetric, nonnegative and zero for equal labels; or a square matrix, whose row
-        numbers are the labels; or a mapping from each task to such a matrix. NaN in a matrix means that the distance is
-        unknown.
+        numbers are the labels. NaN in a matrix means that the distance is unknown.
     rule
         Aggregation rule: ``medoid`` or ``best worker``.
     farthest
@@ -56,72 +50,44 @@ class Custom(Pairwise):
     """
 
     name: ClassVar[str] = "custom"
-    summary: ClassVar[str] = "anything; your function, or a distance matrix for all tasks or per task"
+    summary: ClassVar[str] = "anything; your function, or a distance matrix"
     rules: ClassVar[tuple[Rule, ...]] = CHOICES
     distances: ClassVar[tuple[str, ...]] = ("yours",)
     farthest: float | None = None
 
     def __post_init__(self) -> None:
-        distance = self.distance
-        if isinstance(distance, Mapping):
-            distance = {task: read_matrix(matrix) for task, matrix in distance.items()}
-        elif not callable(distance):
-            distance = read_matrix(distance)
-        object.__setattr__(self, "distance", distance)
+        if not callable(self.distance):
+            object.__setattr__(self, "distance", read_matrix(self.distance))
         super().__post_init__()
 
     @property
     def noise(self) -> General:
         return General(farthest=self.farthest)
 
-    @cached_property
-    def _matrices(self) -> list[Floats]:
-        if callable(self.distance):
-            return []
-        return list(self.distance.values()) if isinstance(self.distance, Mapping) else [self.distance]
-
-    @cached_property
-    def _sizes(self) -> npt.NDArray[np.int64]:
-        """The number of rows of each matrix."""
-        return np.array([len(matrix) for matrix in self._matrices], np.int64)
-
-    @cached_property
-    def _entries(self) -> Floats:
-        """The entries of all matrices."""
-        return np.concatenate([matrix.ravel() for matrix in self._matrices])
-
-    def learn(self, labels: Column) -> Encoding:
-        return super().learn(labels) if callable(self.distance) else MatrixEncoding(domain=self)
-
     def _parse(self, value: Any) -> Any:
-        if self._matrices and (type(value) is not int or value < 0):
-            raise ValueError("a label must be the number of a row of the distance matrix, starting from 0")
-        return (0, value) if self._matrices else value
-
-    def _key(self, parsed: Any) -> object:
-        return parsed[1] if self._matrices else parsed
-
-    def _present(self, parsed: Any, common: Any) -> Any:
-        return self._key(parsed)
+        if callable(self.distance):
+            return value
+        if type(value) is not int or not 0 <= value < len(self.distance):
+            raise ValueError(
+                f"a label must be the number of a row of the distance matrix, from 0 to {len(self.distance) - 1}"
+            )
+        return value
 
     def _find_common(self, parsed: list[Any]) -> None:
         if callable(self.distance):
             _check(self.distance, parsed[:_N_CHECKED])
 
     def _pack(self, parsed: list[Any]) -> Any:
-        return np.array(parsed, np.int64).reshape(-1, 2) if self._matrices else parsed
+        return parsed if callable(self.distance) else np.array(parsed, np.int64)
 
     def _compare(self, left: Any, i: Places, right: Any, j: Places) -> Floats:
-        if not self._matrices:
+        if callable(self.distance):
             return np.array([_call(self.distance, left[a], right[b]) for a, b in zip(i, j, strict=True)], np.float64)
-        (matrix, row), (other, column) = left[i].T, right[j].T
-        first, same = np.cumsum(self._sizes**2) - self._sizes**2, matrix == other
-        place = first[matrix] + row * self._sizes[matrix] + np.where(same, column, 0)
-        return np.where(same, self._entries[place], np.nan)
+        found: Floats = self.distance[left[i], right[j]]
+        return found
 
     def describe(self) -> dict[str, Any]:
-        kind = "matrix per task" if isinstance(self.distance, Mapping) else "matrix"
-        named = getattr(self.distance, "__name__", "yours") if callable(self.distance) else kind
+        named = getattr(self.distance, "__name__", "yours") if callable(self.distance) else "matrix"
         return {**super().describe(), "distance": named}
 
 
@@ -144,29 +110,6 @@ def _check(function: Callable[[Any, Any], Any], labels: list[Any]) -> None:
             raise LabelError(f"The distance is not symmetric: {left!r} to {right!r} is {there}, the reverse is {back}.")
         if left is right and there > 1e-9:
             raise LabelError(f"The distance from {left!r} to itself is {there}. It must be 0.")
-
-
-class MatrixEncoding(PairwiseEncoding):
-    """Rows of matrices; a code holds the numbers of a matrix (0 until the task is known) and of a row in it."""
-
-    domain: Custom
-
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        """Set the matrix numbers of the tasks."""
-        given = self.domain.distance
-        number = {each: place for place, each in enumerate(given)} if isinstance(given, Mapping) else None
-        which = [0 if number is None else number.get(each, -1) for each in tasks.tolist()]
-        if -1 in which:
-            raise LabelError(f"There is no distance matrix for task {tasks[which.index(-1)]!r}. Add one to distance.")
-        fitted = []
-        for (_, row), own in zip(codes, task.tolist(), strict=True):
-            if row >= self.domain._sizes[which[own]]:
-                raise LabelError(
-                    f"The label {row} of task {tasks[own]!r} is not a row of its distance matrix, which has rows 0 to"
-                    f" {self.domain._sizes[which[own]] - 1}."
-                )
-            fitted.append((which[own], row))
-        return objects(fitted)
 
 
 def read_matrix(distance: Any) -> Floats:

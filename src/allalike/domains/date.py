@@ -26,7 +26,9 @@ from allalike._core.blocks.block import Array, Block, Floats
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values
 from allalike._core.options import option
+from allalike.domains.contract import check_forms
 from allalike.domains.moments import DateForm, read_moment
+from allalike.domains.offsets import Offsets
 from allalike.domains.real import Real, RealEncoding, RealKernels
 from allalike.domains.spelling import Spelling
 from allalike.domains.written_labels import check_date_form, read_date, write_date
@@ -74,7 +76,7 @@ class Date(Real):
 
     def learn(self, labels: Column) -> DateEncoding:
         first, *others = dict.fromkeys(form for _, form in labels.parsed(self.read)[1]) or [DateForm()]
-        return DateEncoding(domain=self, offsets=self.offsets, form=first.join(others))
+        return DateEncoding(domain=self, offsets=Offsets() if self.bias else None, form=first.join(others))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,17 +99,9 @@ class DateEncoding(RealEncoding):
 
     def encode(self, labels: Column) -> Floats:
         codes, moments = labels.parsed(self.domain.read)
-        if not all(map(self.form.fits, {form for _, form in moments})):
-            labels.parsed(self.check)
+        forms = ["" if self.form.fits(form) else str(form) for _, form in moments]
+        check_forms(labels, codes, forms, str(self.form))
         return self.form.number(np.array([found for found, _ in moments], np.int64))[codes]
-
-    def check(self, value: Any) -> None:
-        """Raise an error if a moment is not comparable with the others."""
-        _, form = self.domain.read(value)
-        if not self.form.fits(form):
-            raise ValueError(
-                f"it has the form {form}, but others have the form {self.form}, which is not comparable; use one form"
-            )
 
     def remap(self, codes: Array, known: Self) -> Floats:
         return self.form.number(np.rint(codes * (1e6 if known.form.times else 86_400e6)).astype(np.int64))

@@ -12,7 +12,6 @@ intervals or their exact boundaries matter (use `allalike.Spans`), and for event
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,13 +23,12 @@ from allalike.distances import lengths
 from allalike.distances.jaccard import ranges
 from allalike.distances.matching import Collections
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import read_list, write_json
+from allalike.domains.spelling import read_list, read_number, write_json
 from allalike.noise import General
 from allalike.rules.base import Rule
 from allalike.rules.majority import find_boundaries, point_majority
 from allalike.rules.vote import CHOICES
 
-_LARGEST_NUMBER = 1e150
 _LARGEST_WHOLE = 1 << 53  # larger whole numbers are not exact
 
 
@@ -87,27 +85,20 @@ class Interval(Pairwise):
 
 def _pair(value: Any) -> tuple[Any, Any]:
     """Parse one interval."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, list | tuple) or len(value) != 2:
+    pair = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise ValueError(f"an interval must be a pair [start, end], not {value!r}")
-    begin, end = map(_bound, value)
+    begin, end = map(_bound, pair)
     if end < begin:
         raise ValueError(f"the interval [{begin}, {end}] ends before it starts")
     return begin, end
 
 
 def _bound(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the bound {value!r} is not a number")
-    if isinstance(value, int):
-        if abs(value) > _LARGEST_WHOLE:
-            raise ValueError("a bound exceeds 2**53, above which whole numbers are not exact; subtract an offset")
-    elif not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"the bound {value} is not finite or too large")
-    return value + 0  # converts -0.0 to 0.0
+    number = read_number(value, "the bound")
+    if isinstance(number, int) and abs(number) > _LARGEST_WHOLE:
+        raise ValueError("a bound exceeds 2**53, above which whole numbers are not exact; subtract an offset")
+    return number
 
 
 def _merged(pairs: list[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Block, Floats, sum_by
+from allalike._core.blocks.block import Array, Block, Floats, known_sums
 from allalike._core.blocks.pairs import AnswerHashes, PairDistances
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
 from allalike._core.columns.values import Values
 from allalike.domains.contract import Domain, Encoding, Kernels, Measure
 from allalike.noise import General
+from allalike.rules.base import unknown
 
 Places = npt.NDArray[np.intp]
 
@@ -148,16 +149,11 @@ class PairwiseKernels(Kernels):
         return self.domain._compare(store, block.label[answer], other, j)
 
     def gold_sums(self, block: Block) -> dict[str, Floats]:
-        if not len(block.gold_task):
-            return super().gold_sums(block)
         place = block.to_answers(block.gold_row)
-        answer = np.flatnonzero(place >= 0)
-        distance = self._distance_to(block, answer, block.gold_label, place[answer])
-        worker, known = block.worker[answer], ~np.isnan(distance)
-        return {
-            "distance": sum_by(worker, np.nan_to_num(distance), block.n_workers),
-            "answers": sum_by(worker, known.astype(np.float64), block.n_workers),
-        }
+        answer, distance = np.flatnonzero(place >= 0), unknown(len(place))
+        if len(answer):
+            distance[answer] = self._distance_to(block, answer, block.gold_label, place[answer])
+        return known_sums(block, distance)
 
     def restore(self, block: Block, label: Array) -> Array:
         return label if label.dtype == object else block[Stored].labels[label]

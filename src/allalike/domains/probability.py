@@ -18,7 +18,6 @@ Between different tasks, for example for chance agreement, options are matched b
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +31,12 @@ from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
 from allalike._core.columns.column import Column
 from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
-from allalike._core.system.json_text import parse_json
 from allalike.distances import euclidean
 from allalike.distances.euclidean import CentredVectors
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels, check_forms
 from allalike.domains.rankings.text import sort_items
-from allalike.domains.spelling import read_name, write_json
-from allalike.errors import GoldError, LabelError
+from allalike.domains.spelling import list_some, read_json, read_name, write_json
+from allalike.errors import GoldError, InputError, LabelError
 from allalike.noise import Gaussian
 from allalike.rules import Decision
 from allalike.rules.base import Rule
@@ -48,7 +46,6 @@ from allalike.rules.pooling import log_odds, option_median, sharpened
 # Written forms of forecasts: a probability, a list of probabilities, or a mapping from options to probabilities.
 
 
-FORMS = {"number": "a number", "list": "a list", "mapping": "a mapping"}
 _WANTED = "a forecast is a probability, a list of probabilities, or a mapping from options to probabilities"
 _YES_OR_NO = ("no", "yes")
 _SUM_TOLERANCE = 0.011  # three numbers with two digits may add up to 0.99
@@ -90,14 +87,14 @@ def read_forecast(value: Any) -> Forecast:
 
 def _read_text(text: str) -> Any:
     """Parse a number or JSON."""
+    if text[:1] in ("[", "{"):
+        return read_json(text, list if text[0] == "[" else dict, object_pairs_hook=_without_repeats)
     if text.endswith("%"):
         raise ValueError("a probability is between 0 and 1; divide percentages by 100")
     try:
-        return parse_json(text, object_pairs_hook=_without_repeats) if text[:1] in ("[", "{") else float(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not valid JSON ({error.msg} at character {error.pos + 1})") from None
-    except ValueError as error:
-        raise (error if text[:1] == "{" else ValueError(_WANTED)) from None
+        return float(text)
+    except ValueError:
+        raise ValueError(_WANTED) from None
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -178,7 +175,6 @@ class Probability(Domain):
     def learn(self, labels: Column) -> ProbabilityEncoding:
         codes, parsed = labels.parsed(read_forecast)
         form = parsed[codes[0]].form
-        _check_form(labels, form)
         return ProbabilityEncoding(domain=self, form=form, sets=_in_order({forecast.options for forecast in parsed}))
 
     def describe(self) -> dict[str, Any]:
@@ -220,9 +216,6 @@ class ProbabilityKernels(Kernels):
     def restore_answers(self, block: Block, rows: Array) -> Array:
         return np.column_stack([block.to_answers(block[Facts].options)[rows], block.label[rows]])
 
-    def restore_gold(self, block: Block) -> Array:
-        return np.column_stack([block[Facts].options[block.gold_task], block.gold_label])
-
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         return np.asarray((np.abs(left - right) > TOLERANCE).any(axis=1))
 
@@ -248,12 +241,14 @@ class ProbabilityEncoding(Encoding):
     def merge(self, others: Sequence[Self]) -> Self:
         odd = next((other.form for other in others if other.form != self.form), None)
         if odd is not None:
-            raise LabelError(f"Some labels are {FORMS[self.form]}, others are {FORMS[odd]}. {_ONE_FORM}")
+            raise LabelError(f"Some labels have the form of a {self.form}, others that of a {odd}. Use one form.")
         return replace(self, sets=_in_order({each for part in (self, *others) for each in part.sets}))
 
     def encode(self, labels: Column) -> Floats:
-        _check_form(labels, self.form)
         codes, parsed = labels.parsed(read_forecast)
+        check_forms(
+            labels, codes, [f"the form of a {forecast.form}" for forecast in parsed], f"the form of a {self.form}"
+        )
         place = {options: number for number, options in enumerate(self.sets)}
         table = np.zeros((len(parsed), 1 + self.width))
         table[:, 0] = [place.get(forecast.options, -1) for forecast in parsed]
@@ -262,15 +257,6 @@ class ProbabilityEncoding(Encoding):
         filled = np.arange(self.width) < lengths[:, None]
         table[:, 1:][filled] = np.fromiter(chain.from_iterable(chances), np.float64, int(lengths.sum()))
         return table[codes]
-
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        first = np.empty(len(tasks))
-        first[task[::-1]] = codes[::-1, 0]
-        odd = np.flatnonzero(codes[:, 0] != first[task])
-        if len(odd):
-            where = int(task[odd[0]])
-            raise LabelError(self._difference(f"The answers to task {tasks[where]!r}", first[where], codes[odd[0], 0]))
-        return codes
 
     def is_unanswered(self, truths: Array) -> npt.NDArray[np.bool_]:
         return np.asarray(truths[:, 0] < 0)
@@ -292,51 +278,28 @@ class ProbabilityEncoding(Encoding):
         return Values(shown, text=write_json)
 
     def prepare(self, block: Block) -> Block:
-        sets = block.label[block.starts, 0]
-        odd = np.flatnonzero(block.label[:, 0] != block.to_answers(sets))
-        if len(odd):
-            first = block.starts[np.searchsorted(block.starts, odd[0], side="right") - 1]
-            raise LabelError(self._difference("Two answers to a task", block.label[first, 0], block.label[odd[0], 0]))
-        truths, theirs = block.gold_label, sets[block.gold_task]
-        odd = np.flatnonzero(truths[:, 0] != theirs) if len(theirs) else block.gold_task
-        if len(odd):
-            raise GoldError(
-                self._difference("A gold label and the answers to its task", truths[odd[0], 0], theirs[odd[0]])
-            )
-        gold = truths[:, 1:] if len(theirs) else np.empty((0, self.width))
+        sets, truths = block.label[block.starts, 0], block.gold_label
+        self._compare_options("Two answers to a task", block.label[:, 0], block.to_answers(sets), LabelError)
+        gold = truths[:, 1:] if len(block.gold_task) else np.empty((0, self.width))
+        if len(block.gold_task):
+            self._compare_options("A gold label and an answer", truths[:, 0], sets[block.gold_task], GoldError)
         block = replace(block, label=block.label[:, 1:], gold_label=gold)
         offsets = CentredVectors.of(block, block.label)
         unanimous = ~np.logical_or.reduceat(offsets.vectors.any(axis=1), block.starts)
         return block.keeping(Facts(sets, unanimous), offsets)
 
-    def _difference(self, what: str, *sets: float) -> str:
-        one, other = (_listed(self.sets[int(number)]) if number >= 0 else "others" for number in sets)
-        if self.form == "list":
-            one, other = (str(len(self.sets[int(number)])) if number >= 0 else "another number" for number in sets)
-        return f"{what} have different options: {one} and {other}. Use the same options; give impossible ones 0."
+    def _compare_options(self, what: str, left: Floats, right: Floats, error: type[InputError]) -> None:
+        """Raise an error if two sets of options differ."""
+        odd = np.flatnonzero(left != right)
+        if len(odd):
+            sets = [int(side[odd[0]]) for side in (right, left)]
+            one, other = (list_some(self.sets[number], _MAX_SHOWN) if number >= 0 else "others" for number in sets)
+            raise error(f"{what} have different options: {one} and {other}. Give impossible options probability 0.")
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "form": self.form, "options": self.width}
 
 
-_ONE_FORM = "Write all labels as numbers, all as lists, or all as mappings."
-
-
-def _check_form(labels: Column, form: str) -> None:
-    """Raise an error if a label differs in form from the others."""
-    codes, parsed = labels.parsed(read_forecast)
-    odd = np.array([forecast.form != form for forecast in parsed])[codes]
-    if odd.any():
-        row = int(np.argmax(odd))
-        found = FORMS[parsed[codes[row]].form]
-        raise LabelError(f"The label in row {labels.row(row)} is {found}, but others are {FORMS[form]}. {_ONE_FORM}")
-
-
 def _in_order(sets: set[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Sort option sets; integers come before names."""
     return tuple(sorted(sets, key=lambda options: [(isinstance(option, str), option) for option in options]))
-
-
-def _listed(options: tuple[Any, ...]) -> str:
-    shown = [str(option)[:30] for option in options[:_MAX_SHOWN]]
-    return ", ".join([*shown, "..."] if len(options) > len(shown) else shown)

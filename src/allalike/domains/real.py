@@ -24,14 +24,12 @@ from allalike._core.options import flag, option
 from allalike.distances import absolute, euclidean
 from allalike.domains.contract import Domain, Encoding, Kernels
 from allalike.domains.offsets import Offsets
-from allalike.domains.spelling import Spelling
+from allalike.domains.spelling import LARGEST_NUMBER, Spelling
 from allalike.domains.written_labels import NumberForm, check_form
 from allalike.errors import LabelError
 from allalike.noise import Gaussian, Laplace, Noise
 from allalike.rules.base import Rule, unknown
 from allalike.rules.mean import mean, median
-
-_LARGEST_NUMBER = 1e150
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +90,15 @@ class Real(Domain):
         return 2 if self.distance == "squared" else 1
 
     def learn(self, labels: Column) -> RealEncoding:
-        return RealEncoding(domain=self, offsets=self.offsets)
-
-    @property
-    def offsets(self) -> Offsets | None:
-        """The worker offsets to be estimated, or None."""
-        return Offsets() if self.bias else None
+        return RealEncoding(domain=self, offsets=Offsets() if self.bias else None)
 
 
 class CentredKernels(Kernels):
-    """Numbers or vectors, relative to their task's centre if the block is `Centred`."""
+    """Sums of distances between numbers or vectors, relative to their task's centre if the block is `Centred`."""
+
+    def distance_between(self, left: Array, right: Array) -> Floats:
+        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
+        return measure(left - right)
 
     def aggregate(self, block: Block, weights: Floats, faults: Floats, *, ties: Ties) -> dict[str, Array]:
         found = super().aggregate(block, weights, faults, ties=ties)
@@ -112,9 +109,6 @@ class CentredKernels(Kernels):
 
     def restore_answers(self, block: Block, rows: Array) -> Array:
         return block[Centred].answers(block, rows) if Centred in block else block.label[rows]
-
-    def restore_gold(self, block: Block) -> Array:
-        return block[Centred].gold(block) if Centred in block else block.gold_label
 
     def scatter(self, block: Block) -> Floats:
         return np.asarray(np.maximum.reduceat(euclidean.lengths(block.label), block.starts))
@@ -129,11 +123,6 @@ class RealKernels(CentredKernels):
     """Sums of squared or absolute distances between centred numbers in linear time."""
 
     domain: Real
-
-    def distance_between(self, left: Array, right: Array) -> Floats:
-        if self.domain.distance == "squared":
-            return euclidean.distance(left, right)
-        return absolute.distance(left, right)
 
     def peer_distances(self, block: Block, weights: Floats) -> tuple[Floats, Floats]:
         if self.domain.distance == "squared":
@@ -150,7 +139,7 @@ class RealEncoding(Encoding):
 
     def encode(self, labels: Column) -> Floats:
         numbers = self._read(labels)
-        if np.abs(numbers).max(initial=0.0) > _LARGEST_NUMBER:
+        if np.abs(numbers).max(initial=0.0) > LARGEST_NUMBER:
             largest = int(np.argmax(np.abs(numbers)))
             raise LabelError(
                 f"The label in row {labels.row(largest)} is {numbers[largest]:g}, whose square overflows. Rescale the"

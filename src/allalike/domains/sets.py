@@ -25,7 +25,7 @@ from allalike._core.options import option
 from allalike.distances import jaccard
 from allalike.domains.contract import Marks
 from allalike.domains.pairwise import Pairwise
-from allalike.domains.spelling import check_separator, json_list, read_name, split_items, write_json
+from allalike.domains.spelling import check_separator, read_json, read_name, split_items, write_json
 from allalike.errors import LabelError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -77,7 +77,7 @@ class Set(Marks, Pairwise):
             return [] if text.strip() == "[]" else split_items(text, self.separator)
         if not text.lstrip().startswith("["):
             raise ValueError('it is not a JSON list; for text such as "a;b", set separator=";"')
-        return json_list(text)
+        return list(read_json(text, list))
 
     def _find_common(self, parsed: list[Any]) -> Any:
         """Return an example of the common element type, or None without elements."""

@@ -13,6 +13,8 @@ from allalike._core.extraction import find_extractor
 from allalike._core.system.json_text import parse_json
 from allalike.errors import OptionError
 
+LARGEST_NUMBER = 1e150  # squares of larger numbers overflow
+
 
 @dataclass(frozen=True)
 class Spelling:
@@ -83,6 +85,21 @@ def read_name(value: Any, what: str) -> Any:
     return value
 
 
+def read_number(value: Any, what: str) -> Any:
+    """Return a finite Python number with a finite square; otherwise raise ValueError.
+
+    >>> read_number(np.float32(0.5), "the bound")
+    0.5
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{what} {value!r} is not a number")
+    if not abs(value) <= LARGEST_NUMBER:
+        raise ValueError(f"{what} {value} is not finite or too large")
+    return value + 0  # converts -0.0 to 0.0
+
+
 def list_some(values: Sequence[Any], most: int) -> str:
     """Format the first values of a list for a message."""
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
@@ -108,21 +125,22 @@ def write_json(label: Any) -> str:
     return json.dumps(label, ensure_ascii=False)
 
 
-def json_list(text: str) -> list[Any]:
-    """Parse a JSON list, or raise ValueError with the reason.
+def read_json(text: str, kind: type[list[Any]] | type[dict[str, Any]], **options: Any) -> Any:
+    """Parse a JSON list or object, or raise ValueError with the reason.
 
-    >>> json_list('["a", 1]')
+    >>> read_json('["a", 1]', list)
     ['a', 1]
-    >>> json_list('["a"')
+    >>> read_json('["a"', list)
     Traceback (most recent call last):
     ValueError: it is not a valid JSON list (Expecting ',' delimiter at character 5)
     """
+    name = "list" if kind is list else "object"
     try:
-        value = parse_json(text)
+        value = parse_json(text, **options)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is not a valid JSON list ({error.msg} at character {error.pos + 1})") from None
-    if not isinstance(value, list):
-        raise ValueError("it is not a JSON list")
+        raise ValueError(f"it is not a valid JSON {name} ({error.msg} at character {error.pos + 1})") from None
+    if not isinstance(value, kind):
+        raise ValueError(f"it is not a JSON {name}")
     return value
 
 
@@ -133,7 +151,7 @@ def read_list(value: Any, wanted: str) -> list[Any]:
     ([1, 2], [1, 2])
     """
     if isinstance(value, str):
-        return json_list(value)
+        return list(read_json(value, list))
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(value, list | tuple):
         raise ValueError(wanted)

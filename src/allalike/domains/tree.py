@@ -21,8 +21,10 @@ from typing import Any, ClassVar
 
 from allalike._core.blocks.block import Block
 from allalike._core.limits import MAX_DEPTH
+from allalike._core.options import option
 from allalike.distances import tree_paths
 from allalike.domains.pairwise import Pairwise
+from allalike.domains.spelling import check_separator
 from allalike.errors import OptionError
 from allalike.noise import General
 from allalike.rules.base import Rule
@@ -59,15 +61,13 @@ class Tree(Pairwise):
     distances: ClassVar[tuple[str, ...]] = ("wu-palmer",)
     noise: ClassVar[General] = General(farthest=1.0)
     recurring: ClassVar[bool] = True
-    separator: str = "/"
+    separator: str = option("/", check_separator)
     parents: Any = ()
     _pack = staticmethod(tree_paths.pack)
     _compare = staticmethod(tree_paths.distance)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.separator, str) or not self.separator:
-            raise OptionError(f"separator is {self.separator!r}. It must be the text between names, such as '/'.")
         given = dict(self.parents) if isinstance(self.parents, Mapping | tuple | list) else None
         if given is None or not all(isinstance(name, str) for pair in given.items() for name in pair):
             raise OptionError("parents must be a mapping from names to names, such as {'owl': 'bird'}.")

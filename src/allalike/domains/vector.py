@@ -25,17 +25,16 @@ from allalike._core.columns.values import Values, arrow_of
 from allalike._core.options import number
 from allalike.distances import cosine, euclidean
 from allalike.distances.euclidean import CentredVectors
-from allalike.domains.contract import Domain, Encoding, Kernels
+from allalike.domains.contract import Domain, Encoding, Kernels, check_forms
 from allalike.domains.real import CentredKernels
-from allalike.domains.spelling import json_list, read_list
+from allalike.domains.spelling import LARGEST_NUMBER, read_json, read_list
 from allalike.errors import LabelError, OptionError
 from allalike.noise import Gaussian, General, Noise
-from allalike.rules.base import Decision, Rule, unknown
+from allalike.rules.base import Decision, Rule
 from allalike.rules.geometric import geometric_median
-from allalike.rules.mean import hash_rows, mean, weighted_mean
+from allalike.rules.mean import angles_of, direction, hash_rows, mean, project
 from allalike.rules.vote import CHOICES
 
-_LARGEST_NUMBER = 1e150
 _COORDINATES_PER_CHUNK = 1 << 22
 _NUMBERS = (int, float, np.integer, np.floating)
 _CHOICES = ("medoid", "best worker")
@@ -110,10 +109,9 @@ class VectorKernels(CentredKernels):
     domain: Vector
 
     def distance_between(self, left: Array, right: Array) -> Floats:
-        if self.domain.distance == "cosine":
-            return cosine.distance(left, right)
-        measure = euclidean.square_lengths if self.domain.distance == "squared" else euclidean.lengths
-        return measure(left - right)
+        return (
+            cosine.distance(left, right) if self.domain.distance == "cosine" else super().distance_between(left, right)
+        )
 
     def distance_within(self, block: Block, left: Array, right: Array) -> Floats:
         distance = np.empty(len(left))
@@ -139,21 +137,12 @@ class VectorEncoding(Encoding):
     def merge(self, others: Sequence[Self]) -> Self:
         lengths = sorted({self.length, *(other.length for other in others)})
         if len(lengths) > 1:
-            raise LabelError(
-                f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. All vectors must have the same"
-                " length."
-            )
+            raise LabelError(f"Some vectors have {lengths[0]} numbers, but others have {lengths[-1]}. Use one form.")
         return self
 
     def encode(self, labels: Column) -> Floats:
         codes, parsed = labels.parsed(_parse)
-        sizes = np.array([len(vector) for vector in parsed])[codes]
-        if (sizes != self.length).any():
-            row = int(np.argmax(sizes != self.length))
-            raise LabelError(
-                f"The vector in row {labels.row(row)} has {sizes[row]} numbers, but others have {self.length}. All"
-                " vectors must have the same length."
-            )
+        check_forms(labels, codes, [f"{len(vector)} numbers" for vector in parsed], f"{self.length} numbers")
         vectors = np.stack([np.empty(self.length), *parsed])[1:]  # also works without vectors
         has_direction = np.asarray(vectors.any(axis=1))[codes]
         if self.domain.distance == "cosine" and not has_direction.all():
@@ -186,7 +175,7 @@ class VectorEncoding(Encoding):
 def _parse(value: Any) -> Floats:
     """Parse a vector of finite numbers with finite squares."""
     if isinstance(value, str):
-        value = json_list(value)
+        value = read_json(value, list)
     if isinstance(value, np.ndarray) and value.dtype.kind not in "iuf":
         value = value.tolist()
     if not isinstance(value, np.ndarray):
@@ -201,7 +190,7 @@ def _parse(value: Any) -> Floats:
         raise ValueError("a vector must be a list of at least one number")
     if not np.isfinite(vector).all():
         raise ValueError("it contains a number that is not finite; to mark an answer as missing, remove its row")
-    if np.abs(vector).max() > _LARGEST_NUMBER:
+    if np.abs(vector).max() > LARGEST_NUMBER:
         raise ValueError("it contains a number whose square overflows; rescale the labels, for example from mm to km")
     return vector + 0.0  # converts -0.0 to 0.0
 
@@ -215,39 +204,6 @@ def _parse(value: Any) -> Floats:
 
 
 _DIGITS = 12  # of a period, and of degrees, to which estimates are rounded
-_NO_DIRECTION = 1e-9  # shorter means have no direction
-
-
-def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-    """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
-
-    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points.
-
-        (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
-
-    >>> import allalike
-    >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
-    >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
-    [0.0]
-    """
-    weight, total = block.answer_weights(weights)
-    centre = block[Centred].centre
-    middle = weighted_mean(block, weight, total) + centre
-    length = 2 * np.linalg.norm(middle, axis=1)
-    lost = length < _NO_DIRECTION
-    label = middle / np.where(lost, 1.0, length)[:, None] - centre
-    if lost.any():
-        points = block[Centred].answers(block, np.arange(len(block.label)))
-        order = np.argsort(np.argsort(_angles(points)))
-        priority = ties.priority(block.to_answers(block.task_hash), hash_rows(points), order)
-        drawn = np.lexsort((priority, block.task))[block.starts]
-        label = np.where(lost[:, None], block.label[drawn], label)
-    return Decision(label, np.minimum(length, 1.0), unknown(block.n_tasks), lost)
-
-
-def _angles(points: Floats) -> Floats:
-    """Return the angles of points, from 0 to 2 pi."""
-    return np.asarray(np.arctan2(points[:, 1], points[:, 0]) % (2 * np.pi))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,7 +266,7 @@ class CircularEncoding(VectorEncoding):
 
     def decode(self, codes: Array) -> Values:
         period = self.domain.period
-        numbers = np.round(_angles(codes.reshape(-1, 2)) / (2 * np.pi), _DIGITS) % 1.0 * period
+        numbers = np.round(angles_of(codes.reshape(-1, 2)) / (2 * np.pi), _DIGITS) % 1.0 * period
         digits = max(_DIGITS - 1 - int(np.floor(np.log10(period))), 0)  # removes digits that are rounding errors
         return Values(arrow_of(np.round(numbers, digits) % period))
 
@@ -325,7 +281,6 @@ class CircularEncoding(VectorEncoding):
 
 
 _RADIUS = 6371.0088  # mean radius of the Earth in kilometres
-_NO_SIDE = 1e-9  # of the radius: a mean closer to the centre has no direction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,13 +319,8 @@ class PlaceKernels(VectorKernels):
         found = super().decide(block, weights, faults, ties)
         if not self.domain.centred:
             return found
-        centre = block[Centred].centre
-        point = found.label + centre
-        length = np.linalg.norm(point, axis=1)
-        lost = length < _NO_SIDE * _RADIUS
-        point = np.where(lost[:, None], [1.0, 0.0, 0.0], point)
-        point = point * (_RADIUS / np.where(lost, 1.0, length))[:, None]
-        return replace(found, label=point - centre, tied=found.tied | lost)
+        label, _, lost = project(block, found.label, _RADIUS, ties)
+        return replace(found, label=label, tied=found.tied | lost)
 
 
 @dataclass(frozen=True, kw_only=True)

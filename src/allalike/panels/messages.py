@@ -69,7 +69,7 @@ def describe_panel(panel: facts.PanelSummary, summary: Summary) -> Iterator[Mess
     if not panel.by_gold:
         text = (
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
-            " truth. Judges of one model family agree with each other, so their confidence is high."
+            " truth. Judges of one model family agree with each other, which makes the confidence too high."
         )
     yield Message(text)
 

@@ -27,6 +27,7 @@ import numpy as np
 from allalike._core.blocks.block import Block, Floats, sum_by
 from allalike._core.columns.values import Values, text_column
 from allalike._core.text_format import cut
+from allalike.domains.contract import Marks
 from allalike.engines.sample import pick_tasks
 from allalike.errors import UnsupportedError
 from allalike.result.messages import name_some
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from allalike._core.blocks.block import Array, Block, Floats
     from allalike.domains import Encoding
-    from allalike.domains.contract import Marks
     from allalike.engines import Run
     from allalike.methods import Fit
 
@@ -56,7 +56,7 @@ def rate_disagreement(distance: Floats, confidence: Floats) -> Floats:
 
 def rate_workers(run: Run, fit: Fit, *, kept: bool) -> dict[str, dict[str, Values | Array]]:
     """Return the columns of the tables of quality and, for classes, of confusions."""
-    encoding, marks, k = run.encoding, run.domain.marks, run.encoding.n_labels
+    encoding, marks, k = run.encoding, run.domain if isinstance(run.domain, Marks) else None, run.encoding.n_labels
     few = encoding.n_classes is not None and len(run.workers) * (k + 1) * k <= _MAX_CELLS
     if run.worker_task is not None or (marks is None and not few):
         name = run.domain.name

@@ -153,6 +153,22 @@ def count_guesses(block: Block, weights: Floats) -> dict[str, Floats]:
     return per_worker
 
 
+def count_faults(block: Block, weights: Floats, *, quorum: float) -> dict[str, Floats]:
+    """For each worker, sum the support of kept groups in their tasks and of those they missed; count objects."""
+    grouped = block[GroupedObjects]
+    weight, total = block.answer_weights(weights)
+    share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]
+    kept = share > quorum * (1 + TOLERANCE)
+    worth = np.where(kept, np.minimum(share, 1.0), 0.0)
+    asked = block.to_answers(sum_by(grouped.task, worth, block.n_tasks))
+    seen = sum_by(grouped.answer, worth[grouped.group], len(weight))
+    invented = sum_by(grouped.answer, np.where(kept, 0.0, 1.0)[grouped.group], len(weight))
+    drawn = np.bincount(grouped.answer, minlength=len(weight)).astype(np.float64)
+    missed = np.where(asked - seen > TOLERANCE * asked, asked - seen, 0.0)
+    columns = {"kept": asked, "missed": missed, "invented": invented, "objects": drawn}
+    return {name: block.per_worker(values) for name, values in columns.items()}
+
+
 def choose_quorum(hits: Floats, total: Floats) -> tuple[float, Floats]:
     """Return the best of `QUORUMS` and the F1 of each, given sums over all workers.
 

@@ -66,20 +66,6 @@ def geometric_median(block: Block, weights: Floats, faults: Floats, ties: Ties) 
     return Decision(label, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
 
 
-def find_medians(points: Floats, weight: Floats, sizes: Array) -> Floats:
-    """Return the geometric median of each group of points, which are sorted by group.
-
-    The weights of a group must sum to 1.
-    """
-    if not len(sizes):
-        return points[:0]
-    starts = np.cumsum(sizes) - sizes
-    first = points[starts]
-    away = points - np.repeat(first, sizes, axis=0)  # avoids loss of digits by offsets
-    mean: Floats = np.add.reduceat(weight[:, None] * away, starts, axis=0)
-    return np.asarray(first + _medians(away, weight, sizes, mean))
-
-
 def _medians(points: Floats, weight: Floats, sizes: Array, label: Floats) -> Floats:
     """Return the medians of tasks, starting from initial labels; converged tasks are skipped."""
     task, starts = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes) - sizes

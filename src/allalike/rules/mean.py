@@ -7,8 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Order, Ties, find_order, sum_by
+from allalike._core.blocks.pairs import Centred
 from allalike._core.columns.hashes import mix
 from allalike.rules.base import Decision, unknown
+
+_NO_DIRECTION = 1e-9  # of the radius: shorter means have no direction
 
 
 def mean(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -44,6 +47,47 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
     vectors = block.label.ndim > 1
     sums = block.per_task((weight[:, None] if vectors else weight) * block.label)
     return np.asarray(sums / (total[:, None] if vectors else total))
+
+
+def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
+    """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
+
+    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points.
+
+        (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
+
+    >>> import allalike
+    >>> rows = [("ada", 1, 350), ("bob", 1, 10)]
+    >>> allalike.discover(rows, domain=allalike.Circular(period=360), method="UA").truth["label"].tolist()
+    [0.0]
+    """
+    weight, total = block.answer_weights(weights)
+    label, length, lost = project(block, weighted_mean(block, weight, total), 0.5, ties)
+    return Decision(label, np.minimum(length, 1.0), unknown(block.n_tasks), lost)
+
+
+def project(block: Block, middle: Floats, radius: float, ties: Ties) -> tuple[Floats, Floats, Array]:
+    """Return the points of a circle or sphere in the direction of centred means, the lengths of these, and draws.
+
+    Lengths are relative to the radius. If a mean has no direction, one of the answers is drawn.
+    """
+    centre = block[Centred].centre
+    point = middle + centre
+    length = np.linalg.norm(point, axis=1) / radius
+    lost = length < _NO_DIRECTION
+    label = point / np.where(lost, 1.0, length)[:, None] - centre
+    if lost.any():
+        points = block[Centred].answers(block, np.arange(len(block.label)))
+        order = np.argsort(np.argsort(angles_of(points)))
+        priority = ties.priority(block.to_answers(block.task_hash), hash_rows(points), order)
+        drawn = np.lexsort((priority, block.task))[block.starts]
+        label = np.where(lost[:, None], block.label[drawn], label)
+    return label, length, lost
+
+
+def angles_of(points: Floats) -> Floats:
+    """Return the angles of points in the plane of the first two axes, from 0 to 2 pi."""
+    return np.asarray(np.arctan2(points[:, 1], points[:, 0]) % (2 * np.pi))
 
 
 def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
@@ -119,12 +163,6 @@ def average(drawings: Drawings, values: Floats) -> Floats:
     np.minimum.at(least, drawings.group, values)
     beyond = drawings.add(drawings.weight * (values - least[drawings.group]))
     return np.asarray(least + beyond / drawings.add(drawings.weight))
-
-
-def take_median(drawings: Drawings, values: Floats) -> Floats:
-    """Return the weighted median of each group's numbers, or the midpoint of two medians."""
-    lower, upper = find_middles(values, drawings.weight, drawings.group, drawings.n_groups)
-    return np.asarray((values[lower] + values[upper]) / 2)
 
 
 def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:

@@ -236,10 +236,6 @@ class Centred:
         label[again] = self.lost_label[place[again]]
         return label
 
-    def gold(self, block: Block) -> Floats:
-        """Return the original gold labels of a block, except for rounding."""
-        return np.asarray(block.gold_label + self.centre[block.gold_task])
-
 
 # Sums of matrices with a row and a column per worker, sparse or dense.
 

@@ -117,7 +117,10 @@ class Values:
         if any(isinstance(part.data, list) for part in parts):
             return cls([value for part in parts for value in part.tolist()], parts[0]._text)
         kinds = {part.data.type for part in parts}
-        common = kinds.pop() if len(kinds) == 1 else pa.large_string() if all(map(is_string, kinds)) else pa.int64()
+        common = next(iter(kinds))
+        if len(kinds) > 1:
+            whole = all(map(pa.types.is_integer, kinds))
+            common = pa.large_string() if any(map(is_string, kinds)) else pa.int64() if whole else pa.float64()
         return cls(pa.concat_arrays([part.data.cast(common) for part in parts]))
 
     def widened(self) -> Values:

@@ -2,7 +2,7 @@
 
     s(a, b) = area of both / area of either (IoU);   1 for identical boxes without area, else 0
 
-The estimated position of an object is the weighted mean or median of its drawings, separately for each side. This
+The estimated position of an object is the weighted mean of its drawings, separately for each side. This
 position does not depend on the units of an axis, as long as all answers for an image use the same units. The distance
 between two answers is
 
@@ -23,15 +23,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Floats, Ties
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.options import choice
 from allalike.distances.matching import Members, sweep
 from allalike.domains.objects.keys import BOX_CLASS_KEYS, BOX_KEYS
-from allalike.domains.objects.objects import Objects, class_of, read_number
+from allalike.domains.objects.objects import Objects, class_of, read_coordinate
 from allalike.domains.spelling import read_list, read_name
-from allalike.rules.mean import Drawings, average, take_median
 
 FORMS = ("xyxy", "xywh", "cxcywh")
 
@@ -41,7 +39,7 @@ def read_box(value: Any, form: str) -> tuple[tuple[float, ...], Any]:
     if isinstance(value, dict):
         return _read_keys(value)
     numbers, name = _take_apart(_listed(value), form)
-    return _sides([read_number(number) for number in numbers], form, bare=True), name
+    return _sides([read_coordinate(number) for number in numbers], form, bare=True), name
 
 
 def _listed(value: Any) -> list[Any]:
@@ -71,7 +69,7 @@ def _read_keys(box: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
         raise ValueError(f"bbox must be [x, y, width, height], not {numbers!r}")
     if turned := box.get("rotation"):
         raise ValueError(f"the box is rotated by {turned!r} degrees, but only upright boxes are supported")
-    return _sides([read_number(number) for number in numbers], BOX_KEYS[keys], bare=False), class_of(
+    return _sides([read_coordinate(number) for number in numbers], BOX_KEYS[keys], bare=False), class_of(
         box, BOX_CLASS_KEYS, "a box must have one class"
     )
 
@@ -109,8 +107,6 @@ class Boxes(Objects):
         Minimum intersection over union of boxes of the same object.
     quorum
         Share of the weight that a box must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
-    middle
-        ``mean`` or ``median`` of the drawings, for each side.
     most
         Maximum number of boxes in an answer.
     rule
@@ -130,7 +126,6 @@ class Boxes(Objects):
     _thing: ClassVar[str] = "a box"
     _width: ClassVar[int] = 4
     form: str = choice("xyxy", *FORMS[1:])
-    middle: str = choice("mean", "median")
 
     def _read_object(self, value: Any) -> tuple[tuple[float, ...], Any]:
         return read_box(value, self.form)
@@ -148,14 +143,6 @@ class Boxes(Objects):
 
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         return sweep(members.geometry[:, 0], members.geometry[:, 2], members.task)
-
-    def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        return np.asarray(_areas(geometry) == 0)
-
-    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        find = average if self.middle == "mean" else take_median
-        sides = [find(drawings, side) for side in drawings.geometry.T]
-        return np.stack(sides, axis=1), np.zeros(drawings.n_groups, np.bool_)
 
 
 def _areas(boxes: Floats) -> Floats:

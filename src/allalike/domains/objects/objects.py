@@ -11,18 +11,18 @@ worker table contains miss rates and false alarm rates.
 
 from __future__ import annotations
 
-import math
 import struct
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Add, Array, Block, Floats, Ties, sum_by
+from allalike._core.blocks.block import Add, Array, Block, Floats, Ties
 from allalike._core.blocks.pairs import PairDistances, check_pairs, list_pairs
 from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects
@@ -31,20 +31,18 @@ from allalike._core.options import check_number, option, share, whole
 from allalike.distances import matching
 from allalike.distances.jaccard import chunks, ranges
 from allalike.distances.matching import Collections, Edges, Members
-from allalike.domains.contract import Marks, Things
+from allalike.domains.contract import Marks, Things, check_forms
 from allalike.domains.objects.votes import ObjectVotes
 from allalike.domains.pairwise import Pairwise, PairwiseEncoding, PairwiseKernels, Places, Stored, objects
-from allalike.domains.spelling import read_list, read_name, write_json
+from allalike.domains.spelling import read_list, read_name, read_number, write_json
 from allalike.errors import LabelError, OptionError
 from allalike.noise import General
 from allalike.rules import Decision
 from allalike.rules.base import Rule
-from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_guesses, fusion
+from allalike.rules.fusion import NUMBERS, OBJECTS, QUORUMS, Fusing, choose_quorum, count_faults, count_guesses, fusion
 from allalike.rules.grouping import GroupedObjects, group_objects
-from allalike.rules.mean import Drawings
+from allalike.rules.mean import Drawings, average
 from allalike.rules.vote import CHOICES
-
-_LARGEST_NUMBER = 1e150
 
 
 class Known(NamedTuple):
@@ -57,15 +55,9 @@ class Known(NamedTuple):
     width: int = 0
 
 
-def read_number(value: Any) -> float:
+def read_coordinate(value: Any) -> float:
     """Return a valid coordinate, or raise ValueError."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"the coordinate {value!r} is not a number")
-    if not math.isfinite(value) or abs(value) > _LARGEST_NUMBER:
-        raise ValueError(f"the coordinate {value} is not finite or too large")
-    return float(value) + 0.0
+    return float(read_number(value, "the coordinate"))
 
 
 def class_of(thing: Mapping[str, Any], keys: Sequence[str], rule: str) -> Any:
@@ -94,18 +86,9 @@ def _check_quorum(value: Any, name: str) -> Any:
 class Objects(Marks, Pairwise):
     """Labels that are lists of objects.
 
-    A subclass implements a few functions. A parsed label is a sorted tuple of objects. An object is a tuple of its
-    numbers and its class, which is None if objects have no classes.
-
-    - ``_read_object`` parses one object: its numbers, and its class or None. ``_read_answer`` converts other forms of
-      answers to a list of objects.
-    - ``_columns`` names the numbers. ``_width`` is their number if there are no objects, and ``_number`` is their type.
-    - ``_similarity`` compares rows of numbers. It is in [0, 1], and 1 only for equal rows.
-    - ``_find_near`` lists all pairs that may be similar, such as those whose extents on one axis overlap
-      (`allalike.distances.matching.sweep`).
-    - ``_find_middles`` computes the position of each group of objects.
-    - ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the distance.
-      ``_match_edges`` adds conditions for matches. ``_measure`` computes distances from matches or directly.
+    A parsed label is a sorted tuple of objects. An object is a tuple of its numbers and its class, which is None if
+    objects have no classes. ``overlap`` is the minimum similarity for grouping, and ``_cut`` the minimum for the
+    distance. ``_width`` is the number of numbers if there are no objects, and ``_number`` is their type.
 
     >>> from allalike.domains.objects.boxes import Boxes
     >>> issubclass(Boxes, Objects)
@@ -135,19 +118,16 @@ class Objects(Marks, Pairwise):
 
     @abstractmethod
     def _similarity(self, left: Floats, right: Floats) -> Floats:
-        """Compute the similarity of objects row by row."""
+        """Compute the similarity of objects row by row: in [0, 1], and 1 only for equal rows."""
 
     @abstractmethod
     def _find_near(self, members: Members) -> tuple[Array, Array]:
         """Return all candidate pairs of similar objects within tasks, such as those whose extents overlap."""
 
-    @abstractmethod
     def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
         """Return the position of each group of objects, and whether it was chosen at random among equals."""
-
-    def _is_flat(self, geometry: Floats) -> npt.NDArray[np.bool_]:
-        """Return whether each object has zero extent; such objects match only equal ones."""
-        return np.zeros(len(geometry), np.bool_)
+        means = [average(drawings, numbers) for numbers in drawings.geometry.T]
+        return np.stack(means, axis=1), np.zeros(drawings.n_groups, np.bool_)
 
     def _read_answer(self, value: Any) -> list[Any]:
         """Return the unparsed objects of an answer."""
@@ -180,17 +160,6 @@ class Objects(Marks, Pairwise):
         if len({type(thing[-1]) for thing in things}) > 1:
             raise ValueError("its objects have classes of different types, or only some of them have a class")
         return tuple(sorted(things))
-
-    def _check_forms(self, labels: Column, codes: Array, forms: Sequence[str]) -> None:
-        """Raise an error if answers have different forms; empty answers fit any form."""
-        first = {form: code for code, form in reversed(list(enumerate(forms))) if form}
-        if len(first) > 1:
-            one, other = sorted(first.items(), key=lambda item: item[1])[:2]
-            rows = [labels.row(int(np.argmax(codes == code))) for _, code in (one, other)]
-            raise LabelError(
-                f"The {self.name} have different forms: row {rows[0]} has {one[0]}, row {rows[1]} has {other[0]}."
-                " Use one form."
-            )
 
     def _find_common(self, parsed: list[Any]) -> Known:
         things = [thing for label in parsed for thing in label]
@@ -309,7 +278,7 @@ class Objects(Marks, Pairwise):
             f"{len(label[0]) - 1} coordinates and {'no class' if label[0][-1] is None else 'a class'}" if label else ""
             for label in parsed
         ]
-        self._check_forms(labels, codes, forms)
+        check_forms(labels, codes, forms)
         return ObjectEncoding(domain=self, common=self._find_common(parsed))
 
 
@@ -401,7 +370,8 @@ class ObjectEncoding(PairwiseEncoding, Things):
     def worker_columns(self, add: Add, weights: Floats) -> dict[str, Floats]:
         if not self.domain._fused:
             return {}
-        sums = add(self.kernels.choose_quorum(add, weights)[0].count_faults, weights)
+        quorum = self.kernels.choose_quorum(add, weights)[0].quorum
+        sums = add(partial(count_faults, quorum=quorum), weights)
         with np.errstate(invalid="ignore"):
             return {"miss_rate": sums["missed"] / sums["kept"], "false_alarm_rate": sums["invented"] / sums["objects"]}
 
@@ -423,37 +393,14 @@ class ObjectKernels(PairwiseKernels):
     def choose_quorum(self, add: Add, weights: Floats) -> tuple[Self, dict[str, Any]]:
         if not self.domain._fused:
             return self, {}
-        sums = add(self.count_objects, weights)
-        flat = round(float(sums["flat"].sum()))
-        about = {"without_extent": flat} if flat else {}
         if self.domain.quorum != "auto":
-            return self, about
+            return self, {}
+        sums = add(count_guesses, weights)
         quorum, goodness = choose_quorum(sums["hits"].sum(axis=0), sums["total"].sum(axis=0))
         curve = {
             f"{each:.2f}": round(value, 6) for each, value in zip(QUORUMS.tolist(), goodness.tolist(), strict=True)
         }
-        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve, **about}
-
-    def count_objects(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """Sum the statistics that determine the quorum, and count objects without extent, per worker."""
-        grouped = block[GroupedObjects]
-        flat = sum_by(grouped.answer, np.where(self.domain._is_flat(grouped.geometry), 1.0, 0.0), len(block.label))
-        return {**count_guesses(block, weights), "flat": block.per_worker(flat)}
-
-    def count_faults(self, block: Block, weights: Floats) -> dict[str, Floats]:
-        """For each worker, sum the support of kept groups in their tasks and of those they missed; count objects."""
-        grouped = block[GroupedObjects]
-        weight, total = block.answer_weights(weights)
-        share = sum_by(grouped.group, weight[grouped.answer], len(grouped)) / total[grouped.task]
-        kept = share > self.quorum * (1 + 1e-9)
-        worth = np.where(kept, np.minimum(share, 1.0), 0.0)
-        asked = block.to_answers(sum_by(grouped.task, worth, block.n_tasks))
-        seen = sum_by(grouped.answer, worth[grouped.group], len(weight))
-        invented = sum_by(grouped.answer, np.where(kept, 0.0, 1.0)[grouped.group], len(weight))
-        drawn = np.bincount(grouped.answer, minlength=len(weight)).astype(np.float64)
-        missed = np.where(asked - seen > 1e-9 * asked, asked - seen, 0.0)
-        columns = {"kept": asked, "missed": missed, "invented": invented, "objects": drawn}
-        return {name: block.per_worker(values) for name, values in columns.items()}
+        return replace(self, quorum=quorum), {"quorum": quorum, "quorum_curve": curve}
 
     def differs(self, left: Array, right: Array, scatter: Floats) -> Array:
         return self.distance_between(left, right) > 1e-9

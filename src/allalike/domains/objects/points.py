@@ -22,20 +22,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from allalike._core.blocks.block import Array, Floats, Ties
+from allalike._core.blocks.block import Array, Floats
 from allalike._core.columns.column import Column
 from allalike._core.options import choice, number, option, share
-from allalike._core.system.json_text import parse_json
 from allalike.distances import matching
 from allalike.distances.matching import Edges, Members
 from allalike.distances.nearness import find_near, suggest_radius
 from allalike.domains.contract import spell_domain
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_coordinate
 from allalike.domains.pairwise import Places
-from allalike.domains.spelling import json_list, read_name
+from allalike.domains.spelling import read_json, read_name
 from allalike.errors import LabelError, OptionError
-from allalike.rules.geometric import find_medians
-from allalike.rules.mean import Drawings, average
 
 AXES = ("x", "y", "z")
 CLASS_KEYS = ("class", "label", "keypointlabels", "tool", "name", "category", "category_id")
@@ -45,9 +42,8 @@ _KEYPOINTS = "keypoints"
 def list_points(value: Any, names: Sequence[str] | None) -> list[Any]:
     """Return the unparsed points of an answer, or raise ValueError with the reason."""
     if isinstance(value, str):
-        value = parse_json(value) if value.lstrip().startswith("{") else json_list(value)
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+        value = read_json(value, dict if value.lstrip().startswith("{") else list)
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], dict) and _KEYPOINTS in value[0]:
         value = value[0]
     if isinstance(value, dict) and _KEYPOINTS in value:
@@ -71,7 +67,7 @@ def read_keypoints(row: Any, names: Sequence[str] | None) -> list[Any]:
         given = len(row) if isinstance(row, list | tuple) else "none"
         raise ValueError(f"{len(names)} names need {3 * len(names)} numbers x, y, v, but there are {given}")
     places = zip(row[::3], row[1::3], row[2::3], names, strict=True)
-    return [[x, y, name] for x, y, v, name in places if read_number(v) > 0]
+    return [[x, y, name] for x, y, v, name in places if read_coordinate(v) > 0]
 
 
 def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
@@ -81,13 +77,13 @@ def read_point(value: Any) -> tuple[tuple[float, ...], Any]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, list | tuple):
-        return (read_number(value),), None
+        return (read_coordinate(value),), None
     name = None
     if len(value) > 1 and (value[-1] is None or isinstance(value[-1], str)):
         *value, name = value
     if not value:
         raise ValueError("a point has no coordinates")
-    return tuple(map(read_number, value)), None if name is None else read_name(name, "the class")
+    return tuple(map(read_coordinate, value)), None if name is None else read_name(name, "the class")
 
 
 def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
@@ -95,7 +91,7 @@ def _read_keys(point: dict[str, Any]) -> tuple[tuple[float, ...], Any]:
     if axes != list(AXES[: max(len(axes), 1)]):
         raise ValueError(f"the object {point!r} has no coordinates; use the keys x, y and z")
     name = class_of(point, CLASS_KEYS, "a point must have one class")
-    return tuple(read_number(point[axis]) for axis in axes), name
+    return tuple(read_coordinate(point[axis]) for axis in axes), name
 
 
 def _check_names(value: Any, name: str) -> tuple[str, ...]:
@@ -127,8 +123,6 @@ class Points(Objects):
         Minimum similarity of points of the same object; 0 accepts all points within the radius.
     quorum
         Share of the weight that a point must exceed, from 0 to below 1; ``auto`` estimates it from the answers.
-    middle
-        ``mean``, or ``median`` for the geometric median.
     most
         Maximum number of points in an answer.
     rule
@@ -152,7 +146,6 @@ class Points(Objects):
     form: str = choice("soft", "hard")
     _counted: ClassVar[bool] = True
     overlap: float = share(0.0)
-    middle: str = choice("mean", "median")
     _read_object = staticmethod(read_point)
 
     def __post_init__(self) -> None:
@@ -214,15 +207,6 @@ class Points(Objects):
         if self.form == "hard":
             edges = edges._replace(similarity=np.where(edges.similarity > 0, 1.0, 0.0))
         return super()._measure(members, edges, pair, left, right)
-
-    def _find_middles(self, drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
-        drawn = np.zeros(drawings.n_groups, np.bool_)
-        if self.middle == "mean":
-            return np.stack([average(drawings, axis) for axis in drawings.geometry.T], axis=1), drawn
-        order = np.argsort(drawings.group, kind="stable")
-        share = drawings.weight / drawings.add(drawings.weight)[drawings.group]
-        sizes = np.bincount(drawings.group, minlength=drawings.n_groups)
-        return find_medians(drawings.geometry[order], share[order], sizes), drawn
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "radius": self.radius}

@@ -26,10 +26,11 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.column import Column
 from allalike.distances import lengths, matching
 from allalike.distances.matching import Edges, Members
+from allalike.domains.contract import check_forms
 from allalike.domains.objects.keys import SPAN_KEYS, TAG, are_tags
-from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_number
+from allalike.domains.objects.objects import ObjectEncoding, Objects, class_of, read_coordinate
 from allalike.domains.pairwise import Places
-from allalike.domains.spelling import json_list, read_name
+from allalike.domains.spelling import read_json, read_name
 from allalike.rules.base import Rule
 from allalike.rules.fusion import fusion
 from allalike.rules.mean import take_most_frequent
@@ -43,7 +44,7 @@ _LARGEST_POSITION = 1 << 53  # larger whole numbers are not exact
 def split_tags(text: str) -> list[Any]:
     """Return the elements of a JSON list, or tags separated by whitespace."""
     if text.lstrip().startswith("["):
-        return json_list(text)
+        return list(read_json(text, list))
     if not are_tags(tags := text.split()):
         raise ValueError("it is neither a JSON list of spans nor a list of token tags such as O and B-PER")
     return list(tags)
@@ -101,7 +102,7 @@ def _take_keys(span: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _read_position(value: Any) -> float:
-    number = read_number(value)
+    number = read_coordinate(value)
     if number != round(number) or not 0 <= number <= _LARGEST_POSITION:
         raise ValueError(f"the position {value} is not a whole number of at least 0")
     return number
@@ -165,8 +166,8 @@ class Spans(Objects):
     def learn(self, labels: Column) -> ObjectEncoding:
         """Learn the tags; positions must all refer to characters or all to tokens."""
         codes, given = labels.parsed(self._listed)
-        units = [each and ("tags of tokens" if are_tags(each) else "spans of characters") for each in given]
-        self._check_forms(labels, codes, units)
+        units = [("tags of tokens" if are_tags(each) else "spans of characters") if each else "" for each in given]
+        check_forms(labels, codes, units)
         return super().learn(labels)
 
     def _columns(self, width: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ and is 0 if there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import NamedTuple
@@ -30,11 +30,12 @@ _MOST_TABLES = 8  # tables of equal size at a time
 
 
 class Ranked(NamedTuple):
-    """An order per task, whether it contains random choices, and which items tie with their predecessor."""
+    """An order per task, whether it contains random choices, which items tie with their predecessor, and results."""
 
     order: npt.NDArray[np.intp]
     drawn: npt.NDArray[np.bool_]
     equal: npt.NDArray[np.bool_] | None = None
+    more: Mapping[str, Floats] = {}  # a number per task and item, in this order
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Ballots:
 
     part: Orders | Comparisons
     share: Floats
-    item_hash: npt.NDArray[np.uint64]
+    parts: Parts
     ties: Ties
 
     @property
@@ -118,10 +119,10 @@ class Ballots:
     def priority(self, tasks: Array) -> npt.NDArray[np.uint64]:
         """Return the random priority of each item of these tasks; the smallest wins a tie."""
         items = self.part.items[tasks]
-        return self.ties.priority(self.part.block.task_hash[tasks, None], self.item_hash[items], items)
+        return self.ties.priority(self.part.block.task_hash[tasks, None], self.parts.item_hash[items], items)
 
     def by_score(self, score: Floats) -> Ranked:
-        """Sort each task's items by decreasing score, and break ties at random."""
+        """Sort each task's items by decreasing score; items with equal scores are tied or in random order."""
         order = np.argsort(-score, axis=1, kind="stable")
         equal = np.zeros(order.shape, np.bool_)
         equal[:, 1:] = -np.diff(np.take_along_axis(score, order, axis=1), axis=1) <= TOLERANCE
@@ -129,44 +130,44 @@ class Ballots:
         tied = np.flatnonzero(drawn)
         if len(tied):
             level = np.cumsum(~equal[tied], axis=1)
-            priority = np.take_along_axis(self.priority(tied), order[tied], axis=1)
-            again = np.lexsort((priority, level), axis=-1)
+            priority = self.part.items[tied] if self.parts.keep_ties else self.priority(tied)
+            again = np.lexsort((np.take_along_axis(priority, order[tied], axis=1), level), axis=-1)
             order[tied] = np.take_along_axis(order[tied], again, axis=1)
-        return Ranked(order, drawn, equal)
+        return Ranked(order, drawn, equal) if self.parts.keep_ties else Ranked(order, drawn)
 
 
 def voting_rule(find: Callable[[Ballots], Ranked]) -> Callable[[Block, Floats, Floats, Ties], Decision]:
-    """Convert a function that orders the items of each task into a rule; its block needs `Parts`."""
+    """Convert a function that orders the items of each task into a rule; its block needs `Parts`.
+
+    The label type adds the confidence.
+    """
 
     @wraps(find)
     def rule(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
-        return decide(block, weights, ties, find)
+        label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
+        more: dict[str, Array] = {}
+        weight, total = block.answer_weights(weights)
+        share, parts = weight / block.to_answers(total), block[Parts]
+        for part in parts.parts:
+            ranked = find(Ballots(part, share[part.rows], parts, ties))
+            items = np.take_along_axis(part.items, ranked.order, axis=1).tolist()
+            if ranked.equal is None:
+                label[part.tasks], tied[part.tasks] = pack(items), ranked.drawn
+            else:
+                label[part.tasks] = _pack_tied(items, ranked.equal)
+            for name, table in ranked.more.items():
+                column = more.setdefault(name, np.empty(block.n_tasks, object))
+                column[part.tasks] = np.fromiter(table, object, len(table))
+        return Decision(label, unknown(block.n_tasks), unknown(block.n_tasks), tied, more)
 
     return rule
 
 
-def decide(block: Block, weights: Floats, ties: Ties, find: Callable[[Ballots], Ranked]) -> Decision:
-    """Order the items of each task of a block, which needs its `Parts`; the domain adds the confidence."""
-    label, tied = np.empty(block.n_tasks, object), np.zeros(block.n_tasks, np.bool_)
-    weight, total = block.answer_weights(weights)
-    share, parts = weight / block.to_answers(total), block[Parts]
-    for part in parts.parts:
-        votes = Ballots(part, share[part.rows], parts.item_hash, ties)
-        ranked, tasks = find(votes), part.tasks
-        items = np.take_along_axis(part.items, ranked.order, axis=1)
-        if parts.keep_ties and ranked.equal is not None:
-            label[tasks] = _pack_tied(items, ranked.equal)
-        else:
-            label[tasks], tied[tasks] = pack(items.tolist()), ranked.drawn
-    return Decision(label, unknown(block.n_tasks), unknown(block.n_tasks), tied)
-
-
-def _pack_tied(items: Array, equal: Array) -> Codes:
+def _pack_tied(items: list[list[int]], equal: Array) -> Codes:
     """Convert orders to codes in which items with equal scores are tied."""
-    items = np.take_along_axis(items, np.lexsort((items, np.cumsum(~equal, axis=1)), axis=-1), axis=1)
     return pack(
         [number for item, same in zip(row, ties, strict=True) for number in ((TIED, item) if same else (item,))]
-        for row, ties in zip(items.tolist(), equal.tolist(), strict=True)
+        for row, ties in zip(items, equal.tolist(), strict=True)
     )
 
 

@@ -21,7 +21,6 @@ Codes = npt.NDArray[np.object_]
 
 TIED, NEXT, REST = -1, -2, -3
 _CODE = np.dtype(">i4")
-_NEXT_BYTES = np.array(NEXT, _CODE).tobytes()
 
 
 def pack(codes: Iterable[Sequence[int]]) -> Codes:
@@ -61,7 +60,6 @@ class Rankings(NamedTuple):
     ranking: npt.NDArray[np.intp]
     item: npt.NDArray[np.int64]
     level: npt.NDArray[np.int64]
-    filled: npt.NDArray[np.bool_]
 
     @property
     def starts(self) -> npt.NDArray[np.intp]:
@@ -104,23 +102,21 @@ def unpack(codes: Codes) -> Rankings:
     ranking = np.cumsum(begins) - 1
     steps = np.cumsum(mark != TIED)
     level = steps - steps[begins][ranking]
-    rest = np.cumsum(mark == REST)
-    filled = rest > (rest[begins] - (mark[begins] == REST))[ranking]
-    return Rankings(len(codes), label[items], ranking, flat[items], level, filled)
+    return Rankings(len(codes), label[items], ranking, flat[items], level)
 
 
 def add_up(codes: Codes, starts: Array) -> Codes:
     """Merge each group of adjacent codes into one with several rankings, regardless of the order of rows."""
     listed, bounds = codes.tolist(), [*starts.tolist(), len(codes)]
     groups = (listed[begin:end] for begin, end in pairwise(bounds))
-    return pack(_join(sorted(chain.from_iterable(map(_split, group)))) for group in groups)
+    return pack(_join(sorted(chain.from_iterable(map(split, group)))) for group in groups)
 
 
 def take_apart(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
     """Return the single rankings in codes, and their number per code."""
-    if _NEXT_BYTES not in b"".join(codes):
+    if NEXT not in list_numbers(codes)[0]:
         return codes, np.ones(len(codes), np.int64)
-    parts = list(map(_split, codes.tolist()))
+    parts = list(map(split, codes.tolist()))
     return pack(chain.from_iterable(parts)), np.fromiter(map(len, parts), np.int64, len(parts))
 
 
@@ -130,7 +126,7 @@ def fill_gaps(codes: Codes, task: Array, n_tasks: int) -> Codes:
     >>> list_numbers(fill_gaps(pack([(0, 1), (2, 0, 1)]), np.array([0, 0]), 1))[0]
     array([ 0,  1, -3,  2,  2,  0,  1])
     """
-    parts, tasks = list(map(_split, codes.tolist())), task.tolist()
+    parts, tasks = list(map(split, codes.tolist())), task.tolist()
     items: list[set[int]] = [set() for _ in range(n_tasks)]
     for own, rankings in zip(tasks, parts, strict=True):
         items[own].update(*rankings)
@@ -146,13 +142,18 @@ def _fill(ranking: list[int], items: set[int]) -> list[int]:
     return [*kept, *([REST, *tail[1:]] if rest else [])]
 
 
-def _split(code: bytes) -> list[list[int]]:
-    """Split a code into the numbers of its rankings."""
-    numbers = np.frombuffer(code, _CODE).tolist()
+def split(code: bytes) -> list[list[int]]:
+    """Return the numbers of each ranking in a code."""
+    numbers = struct.unpack(f">{len(code) // _CODE.itemsize}i", code)
     if NEXT not in numbers:
-        return [numbers]
-    ends = [place for place, number in enumerate(numbers) if number == NEXT]
-    return [numbers[begin:end] for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, None], strict=True)]
+        return [list(numbers)]
+    rankings: list[list[int]] = [[]]
+    for number in numbers:
+        if number == NEXT:
+            rankings.append([])
+        else:
+            rankings[-1].append(number)
+    return rankings
 
 
 def _join(rankings: Iterable[list[int]]) -> list[int]:

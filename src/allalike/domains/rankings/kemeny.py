@@ -24,13 +24,7 @@ import numpy.typing as npt
 
 from allalike._core.blocks.block import TOLERANCE, Array, Floats
 from allalike._core.limits import MAX_LISTED_ITEMS, MAX_ORDERED_ITEMS
-from allalike.domains.rankings.ballots import (
-    Ballots,
-    Ranked,
-    check_time,
-    hash_orders,
-    voting_rule,
-)
+from allalike.domains.rankings.ballots import Ballots, Ranked, check_time, hash_orders, voting_rule
 from allalike.domains.rankings.parts import cut_tasks
 
 MOST_EXACT = 16  # items
@@ -79,12 +73,12 @@ def _least_cost(votes: Ballots, against: Floats, rule: str) -> Ranked:
         return Ranked(order, drawn)
     if votes.n_items > min(_MOST_LISTED, MAX_LISTED_ITEMS):
         for some in cut_tasks(votes.n_tasks, votes.n_items << votes.n_items):
-            order[some], drawn[some], _ = _by_sets(against[some], votes.priority(everyone[some]))
+            order[some], drawn[some], *_ = _by_sets(against[some], votes.priority(everyone[some]))
     if votes.n_items <= MAX_LISTED_ITEMS:
         orders = _all_orders(votes.n_items)
         several = np.flatnonzero(drawn)
         for tasks in (several[some] for some in cut_tasks(len(several), len(orders.order))):
-            order[tasks], drawn[tasks], _ = _draw_order(votes, tasks, orders.cost(against[tasks]))
+            order[tasks], drawn[tasks], *_ = _draw_order(votes, tasks, orders.cost(against[tasks]))
     return Ranked(order, drawn)
 
 
@@ -164,7 +158,7 @@ class _Orders:
 
     @cached_property
     def neighbours(self) -> npt.NDArray[np.intp]:
-        """Per position (row), the index of the order with this item and the next one swapped."""
+        """The index of each order with two adjacent items swapped, with a row per position."""
         swapped = []
         for here in range(self.order.shape[1] - 1):
             order = self.order.copy()
@@ -216,7 +210,7 @@ def _draw_order(votes: Ballots, tasks: npt.NDArray[np.intp], badness: Floats) ->
     if drawn.any():
         place, number = np.nonzero(best & drawn[:, None])
         items = votes.part.items[tasks[place, None], table.order[number]]
-        hashes = hash_orders(votes.item_hash[items].T)
+        hashes = hash_orders(votes.parts.item_hash[items].T)
         priority = votes.ties.priority(votes.part.block.task_hash[tasks[place]], hashes, number)
         ranked = np.lexsort((priority, place))
         first = np.concatenate([[True], np.diff(place[ranked]) > 0])
@@ -265,5 +259,5 @@ def minimax(votes: Ballots) -> Ranked:
         badness = -orders.levels(possible[orders.reverse]).T.astype(np.float64)
         nothing = ~possible.any(axis=0)
         badness[nothing] = cost[nothing]
-        order[tasks], drawn[tasks], _ = _draw_order(votes, tasks, badness)
+        order[tasks], drawn[tasks], *_ = _draw_order(votes, tasks, badness)
     return Ranked(order, drawn)

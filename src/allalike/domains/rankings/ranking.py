@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.hashes import hash_objects, mix
 from allalike._core.columns.values import Values
 from allalike._core.options import choice, option
+from allalike.distances.orders import DISTANCES, find_positions
 from allalike.domains.contract import Domain, Encoding, Kernels, Things
 from allalike.domains.rankings import codes, voting
 from allalike.domains.rankings.ballots import hash_orders
@@ -37,22 +38,14 @@ from allalike.domains.rankings.codes import (
     Codes,
     Rankings,
     fill_gaps,
-    list_numbers,
     pack,
     renumber,
+    split,
     unpack,
 )
 from allalike.domains.rankings.kemeny import MOST_EXACT, kemeny, minimax, slater
-from allalike.domains.rankings.parts import (
-    DISTANCES,
-    Comparisons,
-    Orders,
-    Parts,
-    compare_codes,
-    find_positions,
-    split_tasks,
-)
-from allalike.domains.rankings.text import describe_difference, list_items, read_ranking, sort_items, write_ranking
+from allalike.domains.rankings.parts import Comparisons, Orders, Parts, compare_codes, split_tasks
+from allalike.domains.rankings.text import list_items, read_ranking, sort_items, write_ranking
 from allalike.domains.spelling import check_separator, split_items
 from allalike.errors import GoldError, UnsupportedError
 from allalike.noise import General, Noise, OneCoin
@@ -60,24 +53,13 @@ from allalike.rules import Decision, Rule
 from allalike.rules.vote import best_worker
 
 _DIGITS = 12
+_MAX_SHOWN = 6  # items in a message
 
-VOTING = {
-    "borda": voting.borda,
-    "plurality": voting.plurality,
-    "veto": voting.veto,
-    "copeland": voting.copeland,
-    "kemeny": kemeny,
-    "slater": slater,
-    "modal": voting.modal,
-    "minimax": minimax,
-    "best worker": best_worker,
-    "maximin": voting.maximin,
-    "schulze": voting.schulze,
-    "ranked pairs": voting.ranked_pairs,
-    "bucklin": voting.bucklin,
-    "stv": voting.stv,
-    "bradley terry": voting.bradley_terry,
-}
+_RULES = (
+    *(voting.borda, voting.plurality, voting.veto, voting.copeland, kemeny, slater, voting.modal, minimax, best_worker),
+    *(voting.maximin, voting.schulze, voting.ranked_pairs, voting.bucklin, voting.stv, voting.bradley_terry),
+)
+VOTING = {decide.__name__.replace("_", " "): decide for decide in _RULES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +180,7 @@ class RankingKernels(Kernels):
 class RankingEncoding(Encoding, Things):
     """The sorted items; codes are described in `allalike.domains.rankings.codes`.
 
-    The last ``n_unanswered`` items occur only in gold labels. ``longest`` is the maximum number of items in a ranking.
+    ``longest`` is the maximum number of items in a ranking.
     """
 
     kernels_type: ClassVar[type[Kernels]] = RankingKernels
@@ -206,7 +188,6 @@ class RankingEncoding(Encoding, Things):
     items: list[Any]
     item_hash: npt.NDArray[np.uint64]
     longest: int
-    n_unanswered: int = 0
 
     @classmethod
     def of(cls, domain: Ranking, items: Iterable[Any], longest: int) -> Self:
@@ -220,7 +201,7 @@ class RankingEncoding(Encoding, Things):
 
     def merge(self, others: Sequence[Self]) -> Self:
         parts = [self, *others]
-        items = chain.from_iterable(part.items[: len(part.items) - part.n_unanswered] for part in parts)
+        items = chain.from_iterable(part.items for part in parts)
         return self.of(self.domain, items, max(part.longest for part in parts))
 
     def encode(self, labels: Column) -> Array:
@@ -236,36 +217,27 @@ class RankingEncoding(Encoding, Things):
         items = [*self.items, *new]
         number = {item: number for number, item in enumerate(items)}
         table = _encode(parsed, {item: number[meant[item]] for item in every})
-        n_unanswered = self.n_unanswered + len(new)
-        return replace(self, items=items, item_hash=hash_objects(items), n_unanswered=n_unanswered), table[places]
-
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-        return fill_gaps(codes, task, len(tasks)) if self.domain.gaps == "last" else codes
+        return replace(self, items=items, item_hash=hash_objects(items)), table[places]
 
     def remap(self, codes: Array, known: Self) -> Array:
         number = {item: number for number, item in enumerate(self.items)}
         return renumber(codes, np.array([number.get(item, 0) for item in known.items], np.int64))
 
     def decode(self, codes: Array) -> Values:
-        flat, sizes = list_numbers(codes)
-        ends, found = np.cumsum(sizes).tolist(), flat.tolist()
-        parts = (found[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True))
-        return Values(list(map(self._decode, parts)), text=write_ranking)
+        return Values(list(map(self._decode, codes.tolist())), text=write_ranking)
 
-    def _decode(self, code: list[int]) -> Any:
-        rankings: list[list[Any]] = [[]]
-        tied = rest = False
-        for number in code:
-            if number == NEXT:
-                rankings.append([])
-            rest = number == REST or (rest and number != NEXT)
-            if number >= 0 and not rest:
-                places, item = rankings[-1], self.items[number]
-                if tied:
-                    places[-1] = [*(places[-1] if isinstance(places[-1], list) else [places[-1]]), item]
-                else:
-                    places.append(item)
-            tied = number == TIED
+    def _decode(self, code: bytes) -> Any:
+        rankings: list[list[Any]] = []
+        for numbers in split(code):
+            rankings.append([])
+            for mark, number in pairwise([NEXT, *numbers]):
+                if number == REST:
+                    break
+                if number >= 0 and mark != TIED:
+                    rankings[-1].append(self.items[number])
+                elif number >= 0:
+                    *_, last = rankings[-1]
+                    rankings[-1][-1] = [*(last if isinstance(last, list) else [last]), self.items[number]]
         return rankings[0] if len(rankings) == 1 else "; ".join(map(write_ranking, rankings))
 
     @property
@@ -274,19 +246,16 @@ class RankingEncoding(Encoding, Things):
 
     def list_objects(self, tasks: Values, found: Mapping[str, Array]) -> dict[str, Values | Array]:
         ranked = unpack(found["label"])
-        n_items = np.bincount(ranked.label, minlength=len(tasks))
-        unknown = [np.full(size, np.nan) for size in n_items]
-        scores, errors = (found.get(name, unknown) for name in ("scores", "standard_errors"))
         return {
             "task": tasks.take(ranked.label),
             "item": Values([self.items[item] for item in ranked.item]),
             "rank": ranked.level + 1,
-            "score": np.concatenate([*scores, np.empty(0)]),
-            "standard_error": np.concatenate([*errors, np.empty(0)]),
+            "score": np.concatenate([*found["scores"], np.empty(0)]),
+            "standard_error": np.concatenate([*found["standard_errors"], np.empty(0)]),
         }
 
     def prepare(self, block: Block) -> Block:
-        if self.domain.gaps == "last":  # answers and gold labels may have been added at different times
+        if self.domain.gaps == "last":
             task = np.append(block.task, block.gold_task)
             every = fill_gaps(np.append(block.label, block.gold_label), task, block.n_tasks)
             block = replace(block, label=every[: len(block.label)], gold_label=every[len(block.label) :])
@@ -319,18 +288,14 @@ class RankingEncoding(Encoding, Things):
         """Raise an error if gold labels and tasks differ in their items; with gaps, two common items suffice."""
         first = np.searchsorted(item_task, np.arange(block.n_tasks + 1))
         for code, task in zip(block.gold_label, block.gold_task.tolist(), strict=True):
-            truth = unpack(np.array([code], object)).item.tolist()
+            truth = set(unpack(np.array([code], object)).item.tolist())
             asked = set(items[first[task] : first[task + 1]].tolist())
-            if set(truth) == asked or (not complete[task] and len(asked.intersection(truth)) >= min(len(asked), 2)):
+            if truth == asked or (not complete[task] and len(truth & asked) >= min(len(asked), 2)):
                 continue
-            answer = unpack(block.label[block.starts[[task]]]).item.tolist()
-            raise GoldError(
-                describe_difference(
-                    "A gold label and an answer to its task",
-                    [self.items[item] for item in truth],
-                    [self.items[item] for item in answer],
-                )
+            there, here = (
+                ", ".join(str(self.items[item]) for item in sorted(which)[:_MAX_SHOWN]) for which in (truth, asked)
             )
+            raise GoldError(f"A gold label and the answers to its task rank different items: {there} and {here}.")
 
     def describe(self) -> dict[str, Any]:
         about = {**super().describe(), "items": len(self.items), "longest": self.longest}
@@ -348,8 +313,7 @@ def _encode(parsed: list[tuple[Any, ...]], number: Mapping[Any, int]) -> Codes:
 
 def _hash_labels(found: Rankings, item_hash: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Hash labels with ties, gaps or several rankings, regardless of the order of these rankings."""
-    place = mix(found.level.astype(np.uint64) * np.uint64(2) + found.filled.astype(np.uint64))
-    begins = found.starts
+    begins, place = found.starts, mix(found.level.astype(np.uint64) * np.uint64(2))
     rankings = mix(np.add.reduceat(mix(item_hash[found.item] ^ place), begins))
     label = found.label[begins]
     return mix(np.add.reduceat(rankings, np.flatnonzero(np.append(True, np.diff(label) > 0))))

@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 
 from allalike._core.limits import MAX_ITEMS
-from allalike._core.system.json_text import parse_json
-from allalike.domains.spelling import json_list
+from allalike.domains.spelling import read_json, read_number
 
-_MAX_SHOWN_ITEMS = 6
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,17}")
 _TIES = re.compile("[=~]")
 _NOT_PLAIN = re.compile(r"[<{}\[\]=~,;|]")
@@ -56,11 +54,8 @@ def _split_places(value: Any) -> list[list[Any]]:
     if isinstance(value, str):
         text = value.lstrip()
         if text.startswith("{") and ":" in text:
-            try:
-                return _sort_by_rank(parse_json(text))
-            except json.JSONDecodeError:
-                raise ValueError('it looks like ranks, but is not valid JSON such as {"a": 1, "b": 2}') from None
-        return _nest(json_list(text)) if text.startswith("[") else _split_text(value)
+            return _sort_by_rank(read_json(text, dict))
+        return _nest(read_json(text, list)) if text.startswith("[") else _split_text(value)
     if isinstance(value, Mapping):
         return _sort_by_rank(value)
     if isinstance(value, list | tuple):
@@ -80,10 +75,7 @@ def _sort_by_rank(ranks: Mapping[Any, Any]) -> list[list[Any]]:
     """Sort items by rank; the smallest rank is the best."""
     places: dict[float, list[Any]] = {}
     for item, rank in ranks.items():
-        number = rank.item() if isinstance(rank, np.generic) else rank
-        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise ValueError(f"the rank of {_shorten(item)} is {rank!r}, which is not a number")
-        places.setdefault(number, []).append(item)
+        places.setdefault(read_number(rank, f"the rank of {_shorten(item)},"), []).append(item)
     return [places[rank] for rank in sorted(places)]
 
 
@@ -143,21 +135,6 @@ def write_ranking(ranking: Any) -> str:
     except ValueError:
         plain = False
     return text if plain else json.dumps(ranking, ensure_ascii=False)
-
-
-def describe_difference(what: str, left: list[Any], right: list[Any]) -> str:
-    """Format the message that two rankings have different items."""
-    here, there = ([_shorten(item) for item in items] for items in (left, right))
-    only = [item for item in (*here, *there) if (item in here) != (item in there)]
-    return (
-        f"{what} rank different items: {_join(here, ' > ')} and {_join(there, ' > ')}. Only one of them contains"
-        f" {_join(only, ', ')}."
-    )
-
-
-def _join(items: list[str], separator: str) -> str:
-    shown = items[:_MAX_SHOWN_ITEMS]
-    return separator.join([*shown, "..."] if len(items) > len(shown) else shown)
 
 
 def _shorten(item: Any) -> str:

@@ -23,9 +23,8 @@ from allalike._core.lazy_imports import pa
 from allalike._core.limits import MAX_FIELDS
 from allalike._core.options import check_number
 from allalike._core.registry import choose
-from allalike._core.system.json_text import parse_json
 from allalike.domains.contract import Domain, spell_domain
-from allalike.domains.spelling import Spelling, match_key
+from allalike.domains.spelling import Spelling, match_key, read_json
 from allalike.errors import InputError, LabelError, OptionError
 
 NamedKinds = tuple[tuple[str, Domain | None], ...]
@@ -166,10 +165,7 @@ def naming(name: str) -> Iterator[None]:
 def read_record(value: Any) -> Mapping[str, Any]:
     """Parse a record as a mapping, or raise ValueError with the reason."""
     if isinstance(value, str):
-        try:
-            value = parse_json(value)
-        except json.JSONDecodeError:
-            raise ValueError("it is not a valid JSON object") from None
+        value = read_json(value, dict)
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ValueError("a record must be a mapping from field names to values, or a JSON object")
     return value

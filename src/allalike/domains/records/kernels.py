@@ -3,10 +3,9 @@
 A code is a row of cells: the code of each field, and flags that mark filled fields. The kernels of a field receive a
 block of the tasks and answers that contain it.
 
-The distance between two records is the mean distance over the fields that both contain. So sums over peers are sums
-over fields: with lambda_f the share of field f in the total importance, a worker's sum of distances is sum_f lambda_f
-times the sum of the field's kernels. The same holds for the weight of their peers. If a field's kernels take linear
-time, no pairs are needed. A worker has no peers in fields that they left empty.
+A worker's sum of distances is sum_f lambda_f times the sum of the field's kernels, with lambda_f the share of field f
+in the total importance. The same holds for the weight of their peers. If a field's kernels take linear time, no pairs
+are needed. A worker has no peers in fields that they left empty.
 
 Unbounded distances, such as those of numbers, enter as min(1, |x - y| / m). `RecordEncoding.find_units` computes m, the
 mean of |x - y| over all pairs of answers to the same task.

@@ -305,28 +305,12 @@ class RecordEncoding(Encoding):
             found[rows] |= each.is_unanswered(codes)
         return found
 
-    def _recoded(self, cells: Array, recode: Callable[[int, Array, Encoding, Array], Array]) -> Array:
-        """Return cells with converted codes."""
-        columns = [codes_of(cells, number) for number in range(len(self.parts))]
-        for number, rows, each, codes in self.each_cell(cells):
-            columns[number] = spread(recode(number, rows, each, codes), rows, len(cells))
-        return join_cells(columns, filled_in(cells))
-
-    def fit_tasks(self, codes: Array, task: Array, tasks: Values) -> Array:
-
-        def fit(number: int, rows: Array, each: Encoding, own: Array) -> Array:
-            there, place = np.unique(task[rows], return_inverse=True)
-            return each.fit_tasks(own, place, tasks.take(there))
-
-        return self._recoded(codes, fit)
-
     def remap(self, codes: Array, known: Self) -> Array:
-
-        def remap(number: int, rows: Array, each: Encoding, own: Array) -> Array:
+        columns = [codes_of(codes, number) for number in range(len(self.parts))]
+        for number, rows, each, own in self.each_cell(codes):
             old = known.parts[number]
-            return own if old is None else each.remap(own, old)
-
-        return self._recoded(codes, remap)
+            columns[number] = spread(own if old is None else each.remap(own, old), rows, len(codes))
+        return join_cells(columns, filled_in(codes))
 
     def decode(self, codes: Array) -> Values:
         records: list[dict[str, Any]] = [{} for _ in range(len(codes))]

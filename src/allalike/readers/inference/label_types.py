@@ -27,7 +27,7 @@ from allalike.domains import DOMAINS, Domain
 from allalike.domains.contract import spell_domain
 from allalike.domains.moments import is_moment
 from allalike.domains.objects.keys import are_tags, is_box, is_point, is_span
-from allalike.domains.spelling import json_list, match_key, split_items
+from allalike.domains.spelling import match_key, read_json, split_items
 from allalike.domains.written_labels import DATE_FORMS, SHORT_DATE_FORMS, read_date
 from allalike.errors import ColumnError, LabelError, Proposal
 from allalike.readers.column_names import EXAMPLE
@@ -360,7 +360,7 @@ def _read_written_objects(labels: _Labels) -> Domain | None:
     texts = labels.values
     if all(_begins(text, "[") for text in texts[:MAX_CLASSES]):
         try:
-            return _find_objects([json_list(text) for text in texts])
+            return _find_objects([read_json(text, list) for text in texts])
         except ValueError:
             return None
     tags = [text.split() for text in texts] if are_tags(texts[0].split()) else []
