@@ -175,7 +175,7 @@ class ClassEncoding(Encoding):
 
     def remap(self, codes: Array, known: Self) -> Array:
         place = np.append(find_places(known.labels, self.labels), self.n_labels)
-        return place.astype(code_type(self.n_labels))[codes]
+        return np.where(place < 0, self.n_labels, place).astype(code_type(self.n_labels))[codes]
 
     def decode(self, codes: Array) -> Values:
         return self.labels.take(codes)
