@@ -109,11 +109,9 @@ class GoldCorrection(PanelFacts, frozen=True):
 
 
 class EffectiveJudges(PanelFacts, frozen=True):
-    """Effective number of judges by gold labels, and the judges who contribute most and least."""
+    """Effective number of judges by gold labels."""
 
     all: Number
-    most: Any = None
-    least: Any = None
 
 
 class Ceiling(PanelFacts, frozen=True):
@@ -124,13 +122,11 @@ class Ceiling(PanelFacts, frozen=True):
 
 
 class PanelOption(PanelFacts, frozen=True):
-    """A panel, sub-panel or judge: members, error, and loss of worth relative to the whole panel, cross-validated."""
+    """A panel, sub-panel or judge: members and cross-validated error."""
 
     name: str
     members: tuple[Any, ...]
     error: Number
-    lost: Number
-    standard_error: Number
 
 
 class Recommendation(PanelFacts, frozen=True):
