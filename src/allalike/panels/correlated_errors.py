@@ -46,7 +46,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
 from allalike._core.lazy_imports import pd, special
 from allalike.engines.ranges import number_parts
-from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCounts
+from allalike.panels.summary import MAX_NAMED, Ceiling, PairCounts
 from allalike.panels.verdicts import (
     NO_LABEL,
     ClassVerdicts,
@@ -343,7 +343,7 @@ def describe_independence(judges: Values, correlation: Floats | None, known: int
             others = np.delete(np.arange(n), judge)
             added[judge] = total - count_effective_judges(correlation[np.ix_(others, others)])
     ceiling = Ceiling(known=known, missed=missed if known else None)
-    facts = {"effective_judges": EffectiveJudges(all=total), "ceiling": ceiling}
+    facts = {"effective_judges": total, "ceiling": ceiling}
     return Statistics(facts, {}, {"added_effective_judges": added})
 
 

@@ -304,8 +304,8 @@ def _describe_pairs(pairs: facts.PairCounts, n_judges: int, *, is_scored: bool) 
 
 def _describe_effective(panel: facts.PanelSummary, n_judges: int) -> Iterator[Message]:
     effective, ceiling = panel.effective_judges, panel.ceiling
-    if effective.all is not None:
-        yield Message(f"Effective number of judges, by gold labels: {effective.all:.2g} of {n_judges:,}.")
+    if effective is not None:
+        yield Message(f"Effective number of judges, by gold labels: {effective:.2g} of {n_judges:,}.")
     if ceiling.missed:
         yield Message(
             f"Ceiling: no judge gave {ceiling.missed:,} of {ceiling.known:,} gold labels"

@@ -108,12 +108,6 @@ class GoldCorrection(PanelFacts, frozen=True):
     after: float
 
 
-class EffectiveJudges(PanelFacts, frozen=True):
-    """Effective number of judges by gold labels."""
-
-    all: Number
-
-
 class Ceiling(PanelFacts, frozen=True):
     """Number of gold labels, and of gold labels that no judge gave."""
 
@@ -295,7 +289,7 @@ class PanelSummary(PanelFacts, frozen=True):
     unreadable: UnreadableCounts
     pairs: PairCounts
     smallest: SmallestPanel
-    effective_judges: EffectiveJudges
+    effective_judges: Number
     ceiling: Ceiling
     worth_from: str
     worth: float
