@@ -1,4 +1,4 @@
-"""The picture of the front page: five workers, how much each counts in a vote, and how much by her weight.
+"""The picture of the front page: five workers, their share in a majority vote and their weight.
 
 `make pictures` draws it. It shows the README's own example, run again; numbers are written with a fixed number of
 digits, so that the same example gives the same bytes.
@@ -50,17 +50,17 @@ def draw() -> str:
     said = {worker: labels[_PHOTO - 1] for worker, labels in answers.items()}
     winners = [_winner(said, shares) for shares in (weights, votes)]
     colours = {worker: "first" if label == winners[0] else "second" for worker, label in said.items()}
-    title = f"Five workers named twelve photos. Photo {_PHOTO}: votes say {winners[1]}, weights say {winners[0]}."
+    title = f"Five workers named photos. Photo {_PHOTO}: {winners[1]} by majority vote, {winners[0]} by weight."
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">',
         f"<title>{title}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="card" x="0.5" y="0.5" width="{_WIDTH - 1}" height="{_HEIGHT - 1}" rx="12"/>',
-        *_heading(_CELLS_X, "Five workers, twelve photos", "the first six; nobody knows the truth"),
+        *_heading(_CELLS_X, "Five workers, eighteen photos", "the first six; correct labels unknown"),
         *_draw_answers(answers, colours),
-        *_heading(_VOTES_X, "A vote", "everyone counts the same"),
+        *_heading(_VOTES_X, "Majority vote", "equal weights"),
         *_draw_shares(_VOTES_X, votes, colours, f"{winners[1]} wins"),
-        *_heading(_WEIGHTS_X, "allalike", "who is close counts more"),
+        *_heading(_WEIGHTS_X, "allalike", "by agreement"),
         *_draw_shares(_WEIGHTS_X, weights, colours, f"{winners[0]} wins"),
         "</svg>",
     ]

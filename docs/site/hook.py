@@ -17,7 +17,7 @@ from allalike.cli.schemas import SCHEMAS, make_schema
 from allalike.result.summary import name_schema
 from commands import command_pages
 from prose import HOMES, adapt, relink
-from reference import reference_pages
+from reference import list_tools, reference_pages
 from textbook import domain_pages, engine_pages, link_rows, method_pages, rule_pages
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     page.meta["search"] = {"boost": 2 if place in config.extra["made"] else 0.5 if place in _TABLES else 1}
     if place in config.extra["made"]:
         return adapt(markdown)
+    if place == "guide/TOOLS.md":
+        markdown += list_tools()
     if place in _LISTS:
         markdown = link_rows(markdown, *_LISTS[place])
     return adapt(relink(markdown, sources.get(place, f"docs/{place}")))

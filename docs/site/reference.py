@@ -12,13 +12,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import allalike
+from allalike.readers.tools import TOOLS
 from docstrings import read
 from textbook import page_of
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["PACKAGES", "public_names", "reference_pages"]
+__all__ = ["PACKAGES", "list_tools", "public_names", "reference_pages"]
 
 PACKAGES = ("datasets", "errors", "noise", "simulation", "testing", "theory")
 
@@ -52,6 +53,13 @@ def reference_pages() -> dict[str, str]:
         **{f"classes/{name}.md": _object(name) for name in classes},
         **{f"packages/{name}.md": _package(package) for name, package in packages.items()},
     }
+
+
+def list_tools() -> str:
+    """Return a section on each tool whose exports are read, from the docstring of its reader."""
+    tools = sorted(TOOLS.values(), key=lambda tool: tool.title.lower())
+    parts = [f"### {tool.title}\n\n`--tool {tool.name}`. {read(tool.__doc__).text}" for tool in tools if tool.title]
+    return "\n\n".join(["\n\n## Formats of exports", *parts]) + "\n"
 
 
 def _object(name: str) -> str:

@@ -199,7 +199,7 @@ def _check_swapped(run: Run) -> Iterator[Issue]:
     chance = float(np.square(counts.sum(axis=0) / counts.sum()).sum())
     if own - max(others, chance) > _MIN_SWAPPED:
         yield Issue(
-            f"Two answers by one worker are the same in {100 * own:.0f} %, two answers to one task only in"
+            f"Pairs of answers by one worker are equal in {100 * own:.0f} % of cases, pairs of answers to one task in"
             f" {100 * others:.0f} %. If {_name_column(run, 'worker')} contains the tasks and"
             f" {_name_column(run, 'task')} the workers, swap the columns. Otherwise many workers are uninformative."
         )

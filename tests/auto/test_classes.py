@@ -97,6 +97,25 @@ def test_little_can_be_estimated_from_few_answers_or_workers() -> None:
     assert model_of(alike)[:2] == ("majority vote", "workers are equally good")
 
 
+@pytest.mark.parametrize("shares", [(0.8, 0.2), (0.9, 0.1), (0.7, 0.1, 0.1, 0.1)])
+@pytest.mark.parametrize(
+    ("n", "share", "lost", "missed"), [(3, 1.0, 0.01, 0.02), (10, 1.0, 0.0, 0.02), (20, 0.07, 0.01, 0.1)]
+)
+def test_rare_classes_are_neither_guesses_nor_errors(
+    shares: tuple[float, ...], n: int, share: float, lost: float, missed: float
+) -> None:
+    accuracy = np.linspace(0.95, 0.65, n)
+    losses, errors = [], []
+    for seed in range(4):
+        rows, truth = drawn(n, 800, len(shares), accuracy, seed, share=share, shares=shares)
+        found = allalike.discover(rows, domain="categorical")
+        vote = (found.truth["unweighted"] != found.truth["task"].map(truth)).mean()
+        losses.append(error(found, truth) - vote)
+        errors.append(found.workers.sort_values("worker")["error_rate"].to_numpy() - 1 + accuracy)
+    assert np.mean(losses) <= lost
+    assert np.abs(np.mean(errors, axis=0)).mean() <= missed
+
+
 def test_labelling_functions_of_one_label_are_no_copies_and_need_no_confusion_matrices() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=200)

@@ -2,7 +2,7 @@
 
 import io
 import json
-import re
+import runpy
 import zipfile
 from pathlib import Path
 
@@ -125,6 +125,6 @@ def test_cells_that_would_fill_the_memory_are_refused(old: bytes, new: bytes, tm
 
 
 def test_the_page_lists_all_limits_as_they_are() -> None:
-    page = (ROOT / "docs" / "guide" / "LIMITS.md").read_text(encoding="utf-8")
-    told = {name: int(number.replace(",", "")) for name, number in re.findall(r"\| `(\w+)` \| ([\d,]+) \|", page)}
-    assert told == {name: limit for name, limit in vars(limits).items() if name.isupper()}
+    program = runpy.run_path(str(ROOT / "docs" / "site" / "limits.py"))
+    assert (page := program["PAGE"].read_text(encoding="utf-8")) == program["draw"]()
+    assert all(f"| `{name}` |" in page for name in vars(limits) if name.isupper())

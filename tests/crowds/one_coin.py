@@ -1,5 +1,6 @@
 """Crowds of one-coin workers, each of whom is right with a probability of her own."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ from allalike import Result
 from crowds.samples import Row
 
 
-def drawn(n: int, m: int, k: int, accuracy: Any, seed: int, share: float = 1.0) -> tuple[list[Row], dict[int, int]]:
-    """Draw a crowd of one-coin workers."""
+def drawn(
+    n: int, m: int, k: int, accuracy: Any, seed: int, share: float = 1.0, shares: Sequence[float] | None = None
+) -> tuple[list[Row], dict[int, int]]:
+    """Draw a crowd of one-coin workers; classes have equal shares, or these."""
     rng = np.random.default_rng(seed)
-    truth = rng.integers(k, size=m)
+    truth = rng.integers(k, size=m) if shares is None else rng.choice(k, m, p=shares)
     right = rng.random((n, m)) < np.broadcast_to(accuracy, n)[:, None]
     said = np.where(right, truth, (truth + rng.integers(1, k, (n, m))) % k)
     asked = rng.random((n, m)) < share

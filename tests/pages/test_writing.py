@@ -18,7 +18,7 @@ RATES = {  # pattern, at most so many per 1,000 words
     "nobody": (r"\b(nobody|nothing|everybody|somebody|anybody|everyone|anyone|whoever)\b", 1),
     "she": (r"\b(she|her|hers|herself)\b", 0),
     "colons": (r"[:;]", 20),
-    "commas": (r",", 76),
+    "commas": (r",", 60),
 }
 FRONTED = r"^(Of|Besides?|What|Who|Whoever|Whatever|Where|Whether|How)\b(?!.*\?$)"
 PARAMETERS = re.compile(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n(?!\S+\n    )|\Z)", re.DOTALL | re.MULTILINE)

@@ -263,11 +263,11 @@ def test_good_levels_are_named_by_a_bound_or_one_by_one() -> None:
 
 def test_scores_are_compared_with_scores_as_they_were_given(tmp_path: Path) -> None:
     allalike.jury(draw_scores(0), domain="real").save(tmp_path / "out")
-    kept = list_verdicts(read_earlier(tmp_path / "out").run, 10_000)
+    kept = list_verdicts(read_earlier(tmp_path / "out").run, 10_000, {})
     merged = kept.merge(draw_scores(0), left_on=["judge", "task"], right_on=["worker", "task"])
     assert len(merged) == len(kept)
     assert merged["label_x"].tolist() == pytest.approx(merged["label_y"].tolist())  # though offsets were taken away
-    some = {*list_verdicts(read_earlier(tmp_path / "out").run, 100)["task"]}
+    some = {*list_verdicts(read_earlier(tmp_path / "out").run, 100, {})["task"]}
     assert 10 <= len(some) <= 50
     assert some < {*kept["task"]}
     with pytest.raises(UnsupportedError, match="(?i)leave out bias"):

@@ -150,7 +150,7 @@ COLUMNS = [
     Message("a column twice", read(THREE, columns={"worker": "a", "task": "a", "label": "c"}), ("'a' twice",)),
     Message("columns without rows", read({"worker": 1, "task": 2, "label": 3}), ("'worker' is 1", "all rows")),
     Message("no part of several", read(THREE, columns={"label": "a b f"}, domain="boxes"), ("no column 'a b f'",)),
-    Message("what cannot be read", read(5), ("int", "Give a path")),
+    Message("what cannot be read", read(5), ("int", "Pass a path")),
     Message("no value recurs", read(UNIQUE), ("None of them fits",)),
     Message("labels that rarely recur", read(UNIQUE, columns={"worker": "A", "task": "B", "label": "C"}),
             ("look like ids",)),
@@ -163,7 +163,7 @@ COLUMNS = [
     Message("boxes or not", read(rows(labels=[[[1, 2, 3, 4]], [[1, 2, 3, 5]]] * 3)), ("may be", "set, interval")),
     Message("misspelt option", read(rows(), colums={}), ("'colums'", "Did you mean 'columns'")),
     Message("misspelt option of discover", solve(metod="UA"), ("'metod'", "Did you mean 'method'")),
-    Message("na that is no text", read(rows(), na_values=5), ("na_values is 5", "Give the texts")),
+    Message("na that is no text", read(rows(), na_values=5), ("na_values is 5", "Pass the texts")),
     Message("rows that are too short", read(iter([("ada", 1)])), ("Row 1", "(worker, task, label)")),
     Message("nothing", read(iter([])), ("There are no answers",)),
     Message("open file without rows", read(io.StringIO("worker,task,label\n")), ("There are no answers",)),
@@ -266,7 +266,7 @@ TOOLS = [
     Message("cvat, a mask outside", export(draw("1, 2, 2, 1", 10), "a.xml"), ("image 1", "10 x 12")),
     Message("cvat, no run lengths", export(draw("1, x", 9), "a.xml"), ("image 1", "mask.rle")),
     Message("label studio, no size", alone([{"id": 7, "annotations": [POLYGON]}]), ("original_height",)),
-    Message("truths alone", marked, ("no answers", "marked as gold")),
+    Message("truths alone", marked, ("only answers", "marked as gold")),
     Message("inspect, a later version", alone({**inspect_log([]), "version": 3}), ("version 3", "up to 2")),
 ]  # fmt: skip
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from allalike._core.lazy_imports import pd, special
 from allalike.engines import Run, TaskTable
 from allalike.engines.sample import join_blocks, sample_tasks
 from allalike.methods import Auto, Fit
-from allalike.methods.auto.copy_groups import count_effective_voices, find_error_correlation, with_voices
+from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.fit import CopyGroups, Decide
 from allalike.methods.steps.odds import descend
 from allalike.panels.summary import CalibrationError
@@ -138,23 +138,19 @@ def _decide_open(
     own: Decide,
     model: OpenLabels,
     line: Line | None,
-    correlation: float | None,
     groups: CopyGroups,
 ) -> dict[str, Array]:
     """Decide the tasks of a block by ``own``, with the probability of the label as confidence.
 
     If other labels of the task are more probable, the confidence is the mean over these and the decided label.
     """
-    found, counted = own(block, weights, faults, *more), with_voices(block, groups=groups)
-    rate = np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
-    probability, slot = model.find_probabilities(counted, rate)
+    found, rate = own(block, weights, faults, *more), np.clip(error_rate, _LEAST_RATE, 1 - _LEAST_RATE)
+    probability, slot = model.find_probabilities(with_voices(block, groups=groups), rate)
     chosen = block.label == block.to_answers(found["label"])
     decided = np.maximum.reduceat(np.where(chosen, probability[block.task, slot], 0.0), block.starts)
     leading = (probability > 0) & (probability >= decided[:, None] - _TIE)
     confidence = (leading * probability).sum(axis=1) / leading.sum(axis=1)
     found["confidence"] = confidence if line is None else apply_line(confidence, line)
-    if correlation is not None:
-        found["voices"] = count_effective_voices(counted, correlation)
     return found
 
 
@@ -198,18 +194,17 @@ class ConfidenceModel:
         """Return a fit whose decisions have a probability; that of open labels is calibrated by a line."""
         if self.open_labels is None:
             return weighing
-        own, model, correlation = weighing.decide_on(self.run), self.open_labels, None
-        notes: dict[str, Any] = {"temperature": model.beta, "estimated_from": "answers", "wrong_labels": model.n_wrong}
-        if line is not None:
-            correlation = find_error_correlation(self.run)
-            notes |= {"estimated_from": "gold"} | ({} if correlation is None else {"error_correlation": correlation})
-        decide = partial(_decide_open, own=own, model=model, line=line, correlation=correlation, groups=self.groups)
+        own, model, source = weighing.decide_on(self.run), self.open_labels, "answers" if line is None else "gold"
+        notes = {"temperature": model.beta, "estimated_from": source, "wrong_labels": model.n_wrong}
+        decide = partial(_decide_open, own=own, model=model, line=line, groups=self.groups)
         uncertainty = weighing.uncertainty and replace(weighing.uncertainty, confidence=notes)
         parameters = (self.rate, *weighing.parameters)
         return replace(weighing, decide=decide, parameters=parameters, uncertainty=uncertainty)
 
-    def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame]:
+    def decide_tasks(self, n_answers: int) -> tuple[TaskTable, pd.DataFrame, Line | None]:
         """Decide all tasks without gold labels; list confidences, cross-validated if there is enough gold.
+
+        Return also the line that calibrates open labels by all gold labels.
 
         The table has a row per task, indexed by the hash of its id: label, ``confidence``, and whether the label is
         ``wrong`` (1, 0, or NaN without gold); also ``own`` and ``own_wrong``, before calibration by gold labels.
@@ -221,12 +216,12 @@ class ConfidenceModel:
         own = {"own": columns["confidence"], "own_wrong": wrong}
         tasks = pd.DataFrame({**columns, **own}, index=piece.tasks.hashes())
         if self.run.n_gold < MIN_GOLD:
-            return unaware, tasks
+            return unaware, tasks, None
         held_out = decide_held_out(self.run, n_answers, lambda run: self.with_confidence(Auto().fit(run)))
         tasks.loc[held_out.index, list(held_out)] = held_out
-        if self.open_labels is not None:
-            tasks = calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
-        return unaware, tasks
+        if self.open_labels is None:
+            return unaware, tasks, None
+        return unaware, *calibrate(tasks.assign(own=tasks["confidence"], own_wrong=tasks["wrong"]))
 
     def find_probability(self, block: Block) -> Floats:
         """Return, per answer, the probability that its label is right."""
@@ -283,22 +278,16 @@ def fit_line(confidence: Floats, hit: Marks) -> Line:
     return shift, slope
 
 
-def fit_gold(tasks: pd.DataFrame) -> Line | None:
-    """Fit the line to all gold labels; return None if there are fewer than 50."""
-    known = tasks[tasks["wrong"].notna()]
-    few = len(known) < MIN_GOLD
-    return None if few else fit_line(known["own"].to_numpy(), known["wrong"].to_numpy() == 0)
-
-
-def calibrate(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Return the tasks; those with gold labels have confidences that are calibrated by the other folds."""
+def calibrate(tasks: pd.DataFrame) -> tuple[pd.DataFrame, Line]:
+    """Return tasks whose confidences are calibrated by gold labels in the other folds, and the line of all folds."""
     known = tasks[tasks["wrong"].notna()]
     own, hit = known["own"].to_numpy(), known["wrong"].to_numpy() == 0
     fold, calibrated = known.index.to_numpy() % _FOLDS, own.copy()
     for number in range(int(_FOLDS)):
         inside = fold == number
         calibrated[inside] = apply_line(own[inside], fit_line(own[~inside], hit[~inside]))
-    return tasks.assign(confidence=tasks["confidence"].where(tasks["wrong"].isna(), pd.Series(calibrated, known.index)))
+    confidence = tasks["confidence"].where(tasks["wrong"].isna(), pd.Series(calibrated, known.index))
+    return tasks.assign(confidence=confidence), fit_line(own, hit)
 
 
 def find_calibration_error(confidence: Floats, hit: Floats) -> float:
@@ -311,7 +300,7 @@ def find_calibration_error(confidence: Floats, hit: Floats) -> float:
     return float(np.abs(np.bincount(place, confidence - hit)).sum() / len(place)) if len(place) else float("nan")
 
 
-def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
+def describe_confidence(tasks: pd.DataFrame) -> Statistics:
     """Return calibration errors, and coverage and accuracy per confidence level, with 50 gold labels on their tasks."""
     known, rows = tasks[tasks["wrong"].notna()], []
     measured = tasks if len(known) < MIN_GOLD else known
@@ -325,4 +314,4 @@ def describe_confidence(tasks: pd.DataFrame, accuracy: Floats) -> Statistics:
     )
     error = CalibrationError(own=own, calibrated=calibrated)
     facts = {"calibration_error": error, "coverage": coverage.to_dict("records")}
-    return Statistics(facts, {"coverage": coverage}, {"accuracy": accuracy})
+    return Statistics(facts, {"coverage": coverage})

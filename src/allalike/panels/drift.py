@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -31,7 +31,6 @@ from allalike._core.columns.values import text_column
 from allalike._core.lazy_imports import pd, stats
 from allalike._core.system.addresses import find_folder
 from allalike.discover import find_ties, load_run, read_whole
-from allalike.domains import Encoding
 from allalike.engines import Run
 from allalike.engines.base import list_answers
 from allalike.errors import InputError
@@ -71,33 +70,36 @@ def read_earlier(folder: str | os.PathLike[str]) -> Earlier:
     return Earlier(str(folder), run, panel.rate)
 
 
-def list_verdicts(run: Run, n_answers: int) -> pd.DataFrame:
-    """List about ``n_answers`` verdicts: judge and task as text, label and gold label as text or number.
+def list_verdicts(run: Run, n_answers: int, codes: Mapping[str, float]) -> pd.DataFrame:
+    """List about ``n_answers`` verdicts: judge and task as text, label and gold label as number; NaN if unknown.
 
-    Whole tasks are sampled by the hashes of their names, so that the same tasks of another panel are sampled. An
-    unknown gold label is empty.
+    Whole tasks are sampled by the hashes of their names, so that the same tasks of another panel are sampled. ``codes``
+    are the numbers of classes and levels.
     """
-    names, gold, parts = [*map(str, run.workers.tolist())], find_gold(run), []
+    judges, gold, parts = np.array([*map(str, run.workers.tolist())], object), find_gold(run), []
+    numbers = np.array([*(codes[name] for name in _list_labels(run)), np.nan])  # the last: a label that no judge gave
+
+    def evaluate(label: Array) -> Floats:
+        decode = run.encoding.decode
+        return np.array(decode(label).tolist(), float) if run.encoding.numeric else numbers[label.astype(np.intp)]
+
     for part in list_answers(run):
         truth, gold = np.split(gold, [part.n_tasks])
         ids, known = text_column([*map(str, part.tasks.tolist())]), ~np.isnan(truth)
         chosen = known | (ids.hashes() / _HASHES <= n_answers / run.answer_counts.sum())
         tasks = np.repeat(np.arange(part.n_tasks), np.diff(part.starts))
         rows = np.flatnonzero(chosen[tasks])
-        columns = {"judge": np.array(names, object)[part.worker[rows]], "task": ids.take(tasks[rows]).tolist()}
-        columns["label"] = _decode(run.encoding, part.label[rows])
-        truths = np.full(part.n_tasks, "", object)
-        truths[known] = _decode(run.encoding, truth[known])
-        parts.append(pd.DataFrame({**columns, "truth": truths[tasks[rows]]}, dtype=object))
+        truth[known] = evaluate(truth[known])
+        columns = {"judge": judges[part.worker[rows]], "task": ids.take(tasks[rows]).tolist()}
+        columns |= {"label": evaluate(part.label[rows]), "truth": truth[tasks[rows]]}
+        parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
 
-def _decode(encoding: Encoding, label: Array) -> npt.NDArray[np.object_]:
-    """Return numbers, or classes and levels as text; a gold label that no judge gave is empty."""
-    if encoding.numeric:
-        return np.array(encoding.decode(label).tolist(), object)
-    names = [*map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()), ""]
-    return np.array(names, object)[label.astype(np.intp)]
+def _list_labels(run: Run) -> list[str]:
+    """Return the names of classes or levels."""
+    n_labels = 0 if run.encoding.numeric else run.encoding.n_labels
+    return [*map(str, run.encoding.decode(np.arange(n_labels)).tolist())]
 
 
 class BothPanels(NamedTuple):
@@ -110,19 +112,15 @@ class BothPanels(NamedTuple):
     scored: bool
 
     @classmethod
-    def of(cls, before: pd.DataFrame, now: pd.DataFrame, number: Callable[[str], float] | None = None) -> Self:
-        """Align the verdicts by the judges in both panels; ``number`` parses a score from its label."""
+    def of(cls, before: pd.DataFrame, now: pd.DataFrame, *, scored: bool = False) -> Self:
+        """Align the verdicts by the judges in both panels."""
         judges = sorted({*before["judge"]} & {*now["judge"]})
-        labels = sorted({*before["label"], *now["label"], *before["truth"], *now["truth"]} - {""})
-        value = {label: float(code) if number is None else number(label) for code, label in enumerate(labels)}
-        both = pd.concat([before, now], keys=["then", "now"], names=["panel"]).reset_index("panel")
-        verdicts = both.assign(label=both["label"].map(value), truth=both["truth"].map(value))
+        verdicts = pd.concat([before, now], keys=["then", "now"], names=["panel"]).reset_index("panel")
         verdicts = verdicts.drop_duplicates(["panel", "task", "judge"], keep="last")
         table = verdicts.pivot(index="task", columns=["panel", "judge"], values="label")
         columns = pd.MultiIndex.from_product([["then", "now"], judges])
         then, later = np.hsplit(table.reindex(columns=columns).to_numpy(np.float64), 2)
-        truth = verdicts.groupby("task")["truth"].last().to_numpy(np.float64)
-        return cls(judges, then, later, truth, number is not None)
+        return cls(judges, then, later, verdicts.groupby("task")["truth"].last().to_numpy(np.float64), scored)
 
     @property
     def shared(self) -> Marks:
@@ -137,14 +135,14 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
     names = ("distance", "error") if scored else ("agreement", "accuracy")
     both_panels = np.hstack([both.then, both.now])
     for judge in range(n):
-        then, now = both.then[:, judge], both.now[:, judge]
+        own = both.then[:, judge], both.now[:, judge]
         others = _find_consensus(np.delete(both_panels, [judge, n + judge], axis=1), scored=scored)
         for name, reference in zip(names, (others, both.truth), strict=True):
-            sides = [_compare(own, reference, scored=scored) for own in (then, now)]
+            sides = [_compare(each, reference, scored=scored) for each in own]
             rows.append((judge, name, "both", *_test_pairs(*(side[shared] for side in sides))))
-        if scored:
-            rows.append((judge, "score", "both", *_test_pairs(then[shared], now[shared])))
         rows.append((judge, names[1], "other", *_test_means(*(side[~shared] for side in sides))))
+        if scored:
+            rows.append((judge, "score", "both", *_test_pairs(*(each[shared] for each in own))))
     rows += [(judge, names[0], "other", *test) for judge, test in _compare_leaving_out(both, _find_relative)]
     if scored:
         rows += [(judge, "score", "other", *test) for judge, test in _compare_leaving_out(both, _subtract_consensus)]
@@ -154,7 +152,7 @@ def find_changes(both: BothPanels) -> pd.DataFrame:
 
 def _find_consensus(verdicts: Floats, *, scored: bool) -> Floats:
     """Return, per task, the median or the majority vote; NaN if there is none, or for a tie."""
-    if scored:
+    if scored or not verdicts.size:
         return pd.DataFrame(verdicts).median(axis=1).to_numpy(np.float64)
     votes = _count_equal(verdicts)
     most = votes.max(axis=1, initial=0)
@@ -188,9 +186,8 @@ def _find_relative(verdicts: Floats, *, scored: bool) -> Floats:
         value = np.abs(_subtract_consensus(verdicts, scored=True))
     else:
         there = ~np.isnan(verdicts)
-        others = there.sum(axis=1, keepdims=True) - 1
         equal = (_count_equal(verdicts) - 1).astype(np.float64)
-        value = np.where(there, divide(equal, others), np.nan)
+        value = np.where(there, divide(equal, there.sum(axis=1, keepdims=True) - 1), np.nan)
     table = pd.DataFrame(value)
     return table.sub(table.mean(axis=1), axis=0).to_numpy(np.float64)
 
@@ -235,8 +232,14 @@ def _test_means(then: Floats, now: Floats) -> tuple[Any, ...]:
 
 def describe_drift(earlier: Earlier, run: Run, rate: Rate | None) -> Statistics:
     """Return the judges who changed, a row per test, the smallest p-value first, and the change in the rate."""
-    then, now = (list_verdicts(each, _MAX_ANSWERS) for each in (earlier.run, run))
-    both = _align(earlier, then, now, run.encoding)
+    codes = _number_labels(earlier, run)
+    then, now = (list_verdicts(each, _MAX_ANSWERS, codes) for each in (earlier.run, run))
+    both = BothPanels.of(then, now, scored=not run.encoding.nominal)
+    if not both.judges:
+        raise InputError(
+            f"This panel and the one in {earlier.folder} have no judge in common. Its judges are:"
+            f" {', '.join(sorted({*then['judge']})[:MAX_NAMED])}."
+        )
     table = find_changes(both)
     table["p_value"] = np.minimum(table["p_value"] * len(table), 1.0)
     table["changed"] = table["p_value"] < SIGNIFICANT
@@ -259,31 +262,22 @@ def describe_drift(earlier: Earlier, run: Run, rate: Rate | None) -> Statistics:
     return Statistics({"drift": facts}, {"drift": table}, {"drifted": drifted})
 
 
-def _align(earlier: Earlier, then: pd.DataFrame, now: pd.DataFrame, encoding: Encoding) -> BothPanels:
-    """Align an earlier panel and this one; both need the same label type and a common judge."""
-    name, other = encoding.domain.name, earlier.run.domain.name
+def _number_labels(earlier: Earlier, run: Run) -> dict[str, float]:
+    """Number the classes of both panels, or the levels of this one; both need the same label type."""
+    name, other = run.domain.name, earlier.run.domain.name
     if name != other:
         raise InputError(
             f"The labels of the panel in {earlier.folder} are {other}, but these are {name}. Name a panel with the same"
             " label type, or read both with the same domain=."
         )
-    number: Callable[[Any], float] | None = None if encoding.nominal else float
-    if not encoding.nominal and not encoding.numeric:
-        levels = encoding.decode(np.arange(encoding.n_labels)).tolist()
-        number = {str(level): float(code) for code, level in enumerate(levels)}.__getitem__
-    try:
-        both = BothPanels.of(then, now, number)
-    except KeyError as error:
+    labels = dict.fromkeys(_list_labels(run))
+    unknown = [label for label in _list_labels(earlier.run) if label not in labels]
+    if unknown and not run.encoding.nominal:
         raise InputError(
-            f"The panel in {earlier.folder} has a label that this one does not have: {error}. Name all levels of"
+            f"The panel in {earlier.folder} has a label that this one does not have: {unknown[0]!r}. Name all levels of"
             " both panels: domain='ordinal(levels=[...])'."
-        ) from None
-    if not both.judges:
-        raise InputError(
-            f"This panel and the one in {earlier.folder} have no judge in common. Its judges are:"
-            f" {', '.join(sorted({*then['judge']})[:MAX_NAMED])}."
         )
-    return both
+    return {label: float(code) for code, label in enumerate([*labels, *unknown])}
 
 
 def compare_rates(then: Rate, now: Rate) -> RateChange:

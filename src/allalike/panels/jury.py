@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from allalike._core.blocks.block import Floats
 from allalike._core.options import check_choice, check_number
 from allalike.answers import Answers
 from allalike.discover import discover
@@ -22,20 +21,13 @@ from allalike.methods import Auto
 from allalike.methods.auto.gold_regression import calibrate_scores
 from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
-from allalike.panels.calibration import ConfidenceModel, describe_confidence, fit_gold
+from allalike.panels.calibration import ConfidenceModel, describe_confidence
 from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
 from allalike.panels.drift import Earlier, describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
-from allalike.panels.repeats import describe_orders, describe_samples
-from allalike.panels.rows import (
-    AskDesign,
-    Reading,
-    describe_unreadable,
-    find_tie,
-    read_groups,
-    read_verdicts,
-)
+from allalike.panels.repeats import describe_repeats
+from allalike.panels.rows import AskDesign, describe_outcomes, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import describe_sizes, recommend
 from allalike.panels.summary import GoldCorrection
 from allalike.panels.verdicts import (
@@ -46,7 +38,6 @@ from allalike.panels.verdicts import (
     Statistics,
     Verdicts,
     conclude,
-    count_outcomes,
     divide,
     has_scale,
     sample_block,
@@ -153,18 +144,17 @@ def jury(
         proposals = [each for each in error.proposals if "use_gold" not in each.options]
         raise GoldError(error.args[0], lines=error.lines, proposals=proposals) from error
     run = result.run
-    _check_run(run, {"min_confidence": min_confidence}, {"positive": positive, "by": by, "baseline": baseline})
+    _check_run(run, min_confidence=min_confidence, positive=positive, by=by, baseline=baseline)
     if read.repeated is not None:
         result = replace(result, inputs=(*result.inputs, *inputs_of(gold)))
     if run.encoding.nominal:
-        judged = _judge_classes(result, read, asked, quorum, min_confidence, retain)
+        judged = _judge_classes(result, find_tie(run.encoding, tie), quorum, min_confidence)
     else:
-        judged = _judge_scores(result, read, asked, quorum, retain, by_truth=by_truth)
-    unread, total = read.find_unread(result.summary)
-    undecided, silent = read.find_silent(run.workers)
-    unreadable = () if unread is None else unread.tasks
-    outcomes = count_outcomes(judged.result, quorum, judged.tie, len(undecided), len(unreadable), silent)
-    parts = [outcomes, describe_unreadable(run.workers, total, unread), *judged.parts]
+        judged = _judge_scores(result, quorum)
+    parts, undecided, unreadable = describe_outcomes(judged.result, read, quorum, judged.tie)
+    parts += judged.parts
+    if read.repeated is not None:
+        parts += describe_repeats(read.repeated, asked, judged.result, judged.verdicts, retain)
     parts += _describe_members(judged, retain, costs)
     parts += _describe_rate_and_drift(run, judged.unaware, wanted, groups, earlier, by_truth=by_truth)
     if humans is not None:
@@ -190,7 +180,7 @@ def _list_positive(positive: Any, gold_drawn: str) -> list[Any] | None:
     return listed
 
 
-def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, Any]) -> None:
+def _check_run(run: Run, *, min_confidence: float | None, **of_scales: Any) -> None:
     """Raise an error for runs that are not panels, and for options of other label types."""
     if run.worker_task is not None:
         raise UnsupportedError("A panel needs the same weights on all tasks. Leave out per_task().")
@@ -199,14 +189,13 @@ def _check_run(run: Run, of_classes: Mapping[str, Any], of_scales: Mapping[str, 
             f"A panel has at most {_MAX_JUDGES} judges, because every pair is compared, but these are"
             f" {len(run.workers):,} workers. Use allalike.discover, which has no such limit."
         )
-    needs = {} if run.encoding.nominal else {"classes": of_classes}
+    wrong = {} if run.encoding.nominal or min_confidence is None else {"min_confidence": "classes"}
     if not run.encoding.nominal and not has_scale(run.encoding):
-        needs["classes, numbers or levels"] = of_scales
-    for kinds, given in needs.items():
-        for name in (name for name, value in given.items() if value is not None):
-            raise UnsupportedError(
-                f"{name} is for verdicts that are {kinds}, but these are {run.domain.name} labels. Leave it out."
-            )
+        wrong |= {name: "classes, numbers or levels" for name, value in of_scales.items() if value is not None}
+    for name, kinds in wrong.items():
+        raise UnsupportedError(
+            f"{name} is for verdicts that are {kinds}, but these are {run.domain.name} labels. Leave it out."
+        )
 
 
 def prefer_mean(answers: Answers | Scan) -> Answers | Scan:
@@ -239,20 +228,15 @@ class _Judged(NamedTuple):
     verdicts: Verdicts
     unaware: TaskTable
     parts: list[Statistics]
-    correlation: Floats | None  # of errors, by gold labels
-    known: Floats  # accuracy, or mean distance to gold labels, per judge
     tie: int = NO_LABEL
 
 
-def _judge_classes(
-    result: Result, read: Reading, asked: AskDesign, quorum: float | None, least: float | None, retain: float
-) -> _Judged:
+def _judge_classes(result: Result, tie: int, quorum: float | None, least: float | None) -> _Judged:
     """Evaluate verdicts that are classes."""
     run = result.run
     model = ConfidenceModel.of(run, result.weighing)
-    unaware, tasks = model.decide_tasks(_MAX_ANSWERS)
-    weighing = model.with_confidence(result.weighing, fit_gold(tasks))
-    tie = find_tie(run.encoding, asked.tie)
+    unaware, tasks, line = model.decide_tasks(_MAX_ANSWERS)
+    weighing = model.with_confidence(result.weighing, line)
     ending = partial(conclude, groups=model.groups, quorum=quorum, tie=tie)
     gold = run.n_gold > 0
     found = find_truths(run, weighing, unweighted=True, keep_gold=gold, min_confidence=least, conclude=ending)
@@ -261,18 +245,11 @@ def _judge_classes(
         summary |= {"min_confidence": least, "abstained": int(found.total("abstained"))}
     result = replace(result, weighing=weighing, found=found, summary=summary)
     verdicts = ClassVerdicts.of(run, _MAX_ANSWERS, model.find_probability, tasks, model.log_odds)
-    accuracy = 1 - _find_gold_distance(run)
-    parts = [describe_confidence(tasks, accuracy), describe_pairs(verdicts, model.n_wrong, run.workers)]
-    if read.repeated is not None and asked.order is not None:
-        parts.append(describe_orders(read.repeated, run.workers))
-    if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_samples(read.repeated, result, verdicts, model.log_odds, retain))
-    return _Judged(result, verdicts, unaware, parts, correlate_errors(verdicts), accuracy, tie)
+    parts = [describe_confidence(tasks), describe_pairs(verdicts, model.n_wrong, run.workers)]
+    return _Judged(result, verdicts, unaware, parts, tie)
 
 
-def _judge_scores(
-    result: Result, read: Reading, asked: AskDesign, quorum: float | None, retain: float, *, by_truth: bool
-) -> _Judged:
+def _judge_scores(result: Result, quorum: float | None) -> _Judged:
     """Evaluate verdicts that are scores."""
     run, weighing = result.run, result.weighing
     blind, unaware, errors = weighing, result.found, weighing.uncertainty
@@ -284,20 +261,13 @@ def _judge_scores(
         blind = replace(blind, uncertainty=errors)
         unaware = find_truths(run, blind)
     scores = ScoreVerdicts(run, blind, sample_block(run, _MAX_SCORES))
-    correlation, mean = correlate_errors(scores), None
-    if correlation is not None and len(correlation) > 1:
-        mean = max(float(correlation[~np.eye(len(correlation), dtype=np.bool_)].mean()), 0.0)
     groups = weighing.copy_groups or CopyGroups.independent(len(run.workers))
-    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE, correlation=mean)
+    ending = partial(conclude, groups=groups, quorum=quorum, usual=SCORE)
     found = find_truths(run, weighing, unweighted=True, keep_gold=run.n_gold > 0, conclude=ending)
     parts = [describe_offsets(scores, run.workers), describe_pairs(scores, 0.0, run.workers)]
-    if read.repeated is not None and asked.sample is not None:
-        parts.append(describe_samples(read.repeated, result, scores.judged(), weighing.weight, retain))
     if run.encoding.numeric:
         parts.append(_describe_correction(scores))
-        parts += [] if by_truth else [describe_mean(run, unaware)]
-    distance = scores.unscale(_find_gold_distance(run))
-    return _Judged(replace(result, found=found), scores, unaware, parts, correlation, distance)
+    return _Judged(replace(result, found=found), scores, unaware, parts)
 
 
 def _describe_correction(scores: ScoreVerdicts) -> Statistics:
@@ -314,22 +284,19 @@ def _describe_correction(scores: ScoreVerdicts) -> Statistics:
     return Statistics({"gold_correction": facts})
 
 
-def _find_gold_distance(run: Run) -> Floats:
-    """Return, per judge, the mean distance to gold labels; NaN without any."""
-    sums = run.sum(run.kernels.gold_sums)
-    return divide(sums["distance"], sums["answers"])
-
-
 def _describe_members(judged: _Judged, retain: float, costs: Any) -> list[Statistics]:
     """Return smaller panels, the effective number of judges and the recommendation."""
     verdicts, weighing, run = judged.verdicts, judged.result.weighing, judged.result.run
     price = None if costs is None else find_prices(costs, run.workers.tolist())
-    some, error = verdicts.judged(), None
-    if isinstance(verdicts, ClassVerdicts) and weighing.uncertainty is not None:
+    sums = run.sum(run.kernels.gold_sums)
+    some, known, error = verdicts.judged(), divide(sums["distance"], sums["answers"]), None
+    if isinstance(verdicts, ScoreVerdicts):
+        known = verdicts.unscale(known)
+    elif weighing.uncertainty is not None:
         error = np.asarray(worker_columns(run, weighing)[weighing.uncertainty.unit])
     return [
-        describe_sizes(some, run, retain=retain, price=price, known=judged.known, error=error),
-        describe_independence(run.workers, judged.correlation, *verdicts.ceiling),
+        describe_sizes(some, run, retain=retain, price=price, known=known, error=error),
+        describe_independence(run.workers, correlate_errors(verdicts), *verdicts.ceiling),
         recommend(some, retain, run.workers),
     ]
 
@@ -349,6 +316,8 @@ def _describe_rate_and_drift(
     inferred = find_positive(run.encoding) if positive is None and run.n_gold else None
     positive = positive if inferred is None else [inferred]
     parts, rate = list[Statistics](), None
+    if run.encoding.numeric and not by_truth:
+        parts.append(describe_mean(run, unaware))
     if positive is not None:
         part, rate = describe_rate(run, unaware, positive, groups, by_truth=by_truth, inferred=inferred is not None)
         parts.append(part)

@@ -9,21 +9,7 @@ from typing import Any
 import msgspec
 
 from allalike._core.text_format import count
-from allalike.panels.summary import (
-    AnnotatorTest,
-    ConfidenceInterval,
-    Drift,
-    GroupRate,
-    JudgeChange,
-    JudgeInterval,
-    OrderCounts,
-    OutcomeCounts,
-    PairCounts,
-    PanelSummary,
-    Recommendation,
-    SampleCounts,
-    UnreadableCounts,
-)
+from allalike.panels import summary as facts
 from allalike.result.messages import Message, describe_model, format_ties, name_some, percent, share
 from allalike.result.summary import Summary
 
@@ -54,7 +40,7 @@ _REASONS = {
 }
 
 
-def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
+def describe_panel(panel: facts.PanelSummary, summary: Summary) -> Iterator[Message]:
     """Yield all messages about a panel.
 
     >>> import allalike
@@ -70,33 +56,33 @@ def describe_panel(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
     if panel.orders is not None:
         yield from _describe_orders(panel.orders)
     if panel.samples is not None:
-        yield from _describe_samples(panel.samples, is_scored=panel.is_scored)
+        yield _describe_samples(panel.samples, is_scored=panel.is_scored)
     yield from _describe_offsets(panel)
     yield from _describe_pairs(panel.pairs, summary.workers, is_scored=panel.is_scored)
     yield from _describe_effective(panel, summary.workers)
     yield from _describe_smallest(panel, summary.workers)
     if panel.recommendation is not None:
-        yield from _describe_choice(panel.recommendation, panel.error_unit)
+        yield _describe_choice(panel.recommendation, panel.error_unit)
     if panel.annotators is not None:
-        yield from _describe_annotators(panel.annotators)
-    if panel.by_gold:
-        yield Message("Statistics by gold labels hold for tasks like those with gold labels.")
-    else:
-        yield Message(
+        yield _describe_annotators(panel.annotators)
+    text = "Statistics by gold labels hold for tasks like those with gold labels."
+    if not panel.by_gold:
+        text = (
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
-            " truth. Judges of one model family agree with each other, so their confidence is high."
+            " truth. Judges of one model family agree with each other, which makes the confidence too high."
         )
+    yield Message(text)
 
 
 def _percents(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-def _interval(interval: ConfidenceInterval | GroupRate) -> str:
+def _interval(interval: facts.ConfidenceInterval | facts.GroupRate) -> str:
     return f"{100 * (interval.ci_low or 0):.1f} to {_percents(interval.ci_high)}"
 
 
-def _order_sizes(interval: JudgeInterval) -> tuple[float, float]:
+def _order_sizes(interval: facts.JudgeInterval) -> tuple[float, float]:
     """Return the absolute ends of an interval, the smaller first."""
     low, high = sorted((abs(interval.ci_low or 0), abs(interval.ci_high or 0)))
     return low, high
@@ -112,7 +98,7 @@ def _more(rows: Sequence[Any], what: str, table: str) -> Iterator[Message]:
         yield Message(f"- and {count(len(rows) - _N_LISTED, what)} (see the table {table})")
 
 
-def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Message]:
+def _describe_verdicts(panel: facts.PanelSummary, summary: Summary) -> Iterator[Message]:
     gold, confidence = summary.gold, summary.confidence
     counts = f"{summary.answers:,} verdicts by {count(summary.workers, 'judge')} on {count(summary.tasks, 'task')}"
     yield Message(f"{counts} ({summary.domain.name}).")
@@ -135,7 +121,7 @@ def _describe_verdicts(panel: PanelSummary, summary: Summary) -> Iterator[Messag
         yield Message(f"{summary.abstained:,} tasks have no label: confidence below {summary.min_confidence:g}.")
 
 
-def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: float) -> Message:
+def _describe_gold(panel: facts.PanelSummary, tasks: str, error: float, unweighted: float) -> Message:
     """Compare the panel with the unweighted panel on tasks with gold labels."""
     if panel.is_scored:
         root = math.sqrt if panel.error_unit == "rmse" else float
@@ -152,7 +138,7 @@ def _describe_gold(panel: PanelSummary, tasks: str, error: float, unweighted: fl
     return Message(f"Accuracy on {tasks} with gold labels (each decided without its own): {accuracy}; {others}.")
 
 
-def _describe_rate(panel: PanelSummary) -> Iterator[Message]:
+def _describe_rate(panel: facts.PanelSummary) -> Iterator[Message]:
     rate, mean = panel.rate, panel.mean
     if mean is not None:
         yield Message(
@@ -190,7 +176,7 @@ def _describe_rate(panel: PanelSummary) -> Iterator[Message]:
     yield from _more(rate.groups or (), "more group", "rates")
 
 
-def _describe_drift(drift: Drift) -> Iterator[Message]:
+def _describe_drift(drift: facts.Drift) -> Iterator[Message]:
     who = drift.drifted
     what = f"{_list_names(who)} changed" if who else "no judge changed beyond chance"
     if not drift.tests:
@@ -198,7 +184,7 @@ def _describe_drift(drift: Drift) -> Iterator[Message]:
     both = f"{count(drift.judges, 'judge')} and {count(drift.shared_tasks, 'task')} in both"
     yield Message(f"Since {drift.baseline} ({both}): {what}.", names=[*who, drift.baseline])
     for row in drift.named[:_N_LISTED]:
-        yield Message(f"- {describe_change(row)}", names=[row.judge])
+        yield Message(f"- {_describe_change(row)}", names=[row.judge])
     yield from _more(drift.named, "more change", "drift")
     for names, word in ((drift.new_judges, "New"), (drift.gone_judges, "Gone")):
         if names:
@@ -213,14 +199,7 @@ def _describe_drift(drift: Drift) -> Iterator[Message]:
         yield Message(f"The rate was {before} and is {now}: {change:+.1f} points ({low:+.1f} to {high:+.1f}).")
 
 
-def describe_change(row: JudgeChange) -> str:
-    """Describe a change and its tasks.
-
-    >>> row = JudgeChange(judge="ada", tasks="both", what="accuracy", before=0.9, now=0.6, n_before=50, n_now=50,
-    ...                   ci_low=-0.4, ci_high=-0.2, p_value=0.0021)
-    >>> describe_change(row)
-    'ada: accuracy -30.0 points (-40.0 to -20.0), 50 tasks in both, p = 0.0021'
-    """
+def _describe_change(row: facts.JudgeChange) -> str:
     numbers, is_share = ((row.now or 0) - (row.before or 0), row.ci_low or 0, row.ci_high or 0), row.what in _SHARES
     change, low, high = (f"{100 * each:+.1f}" if is_share else f"{each:+.3g}" for each in numbers)
     tasks = f"{row.n_now:,} tasks in both" if row.tasks == "both" else f"{row.n_before:,} and {row.n_now:,} tasks"
@@ -228,7 +207,7 @@ def describe_change(row: JudgeChange) -> str:
     return f"{row.judge}: {_CHANGES.get(row.what, row.what)} {change} ({low} to {high}), {tasks}, p = {row.p_value:.2g}"
 
 
-def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Iterator[Message]:
+def _describe_outcomes(outcomes: facts.OutcomeCounts, unread: facts.UnreadableCounts) -> Iterator[Message]:
     if outcomes.tie is not None:
         yield Message(f"{outcomes.tie!r} means a tie: {count(outcomes.ties, 'task')} (name another label with tie=).")
     if outcomes.below_quorum:
@@ -247,7 +226,7 @@ def _describe_outcomes(outcomes: OutcomeCounts, unread: UnreadableCounts) -> Ite
         yield Message(text, names=[each.judge for each in first])
 
 
-def _describe_orders(orders: OrderCounts) -> Iterator[Message]:
+def _describe_orders(orders: facts.OrderCounts) -> Iterator[Message]:
     if orders.pairs:
         same = percent(orders.same / orders.pairs)
         yield Message(
@@ -270,9 +249,9 @@ def _describe_orders(orders: OrderCounts) -> Iterator[Message]:
         )
 
 
-def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Message]:
+def _describe_samples(samples: facts.SampleCounts, *, is_scored: bool) -> Message:
     least, kind = samples.least_steady, "correlation" if is_scored else "probability of equal labels"
-    yield Message(
+    return Message(
         f"Samples: two by the same judge on a task have a {kind} of {samples.steadiness or 0:.2f}. {least.judge} is the"
         f" least steady, with {least.steadiness or 0:.2f} ({least.ci_low or 0:.2f} to {least.ci_high or 0:.2f})."
         f" {samples.enough:,} of {samples.most:,} samples per judge suffice for {100 * samples.retain:g} % of the"
@@ -281,7 +260,7 @@ def _describe_samples(samples: SampleCounts, *, is_scored: bool) -> Iterator[Mes
     )
 
 
-def _describe_offsets(panel: PanelSummary) -> Iterator[Message]:
+def _describe_offsets(panel: facts.PanelSummary) -> Iterator[Message]:
     correction, offsets = panel.gold_correction, panel.offsets or ()
     if correction is not None:
         yield Message(
@@ -299,7 +278,7 @@ def _describe_offsets(panel: PanelSummary) -> Iterator[Message]:
         )
 
 
-def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Iterator[Message]:
+def _describe_pairs(pairs: facts.PairCounts, n_judges: int, *, is_scored: bool) -> Iterator[Message]:
     if not pairs.compared or not pairs.tasks:
         why = "no task is confident enough" if pairs.compared else f"too few judges ({n_judges:,}), or other labels"
         yield Message(f"Correlated errors: not tested ({why}).")
@@ -323,14 +302,10 @@ def _describe_pairs(pairs: PairCounts, n_judges: int, *, is_scored: bool) -> Ite
     yield from _more(pairs.groups, "more group", "judges")
 
 
-def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Message]:
+def _describe_effective(panel: facts.PanelSummary, n_judges: int) -> Iterator[Message]:
     effective, ceiling = panel.effective_judges, panel.ceiling
-    if effective.all is not None:
-        named = [each for each in (effective.most, effective.least) if each is not None]
-        who = f"; {named[0]} adds the most, {named[1]} the least" if named else ""
-        yield Message(
-            f"Effective number of judges, by gold labels: {effective.all:.2g} of {n_judges:,}{who}.", names=named
-        )
+    if effective is not None:
+        yield Message(f"Effective number of judges, by gold labels: {effective:.2g} of {n_judges:,}.")
     if ceiling.missed:
         yield Message(
             f"Ceiling: no judge gave {ceiling.missed:,} of {ceiling.known:,} gold labels"
@@ -338,7 +313,7 @@ def _describe_effective(panel: PanelSummary, n_judges: int) -> Iterator[Message]
         )
 
 
-def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Message]:
+def _describe_smallest(panel: facts.PanelSummary, n_judges: int) -> Iterator[Message]:
     few, cost = panel.smallest, panel.cost
     what = f"Smallest panel that retains {100 * few.retain:g} %"
     if few.size == n_judges:
@@ -362,20 +337,20 @@ def _describe_smallest(panel: PanelSummary, n_judges: int) -> Iterator[Message]:
         yield Message(f"Cost: {'; '.join(prices)}.")
 
 
-def _describe_choice(choice: Recommendation, unit: str) -> Iterator[Message]:
+def _describe_choice(choice: facts.Recommendation, unit: str) -> Message:
     errors = ", ".join(f"{option.name} {option.error:.3g}" for option in choice.options)
     chosen = next(option for option in choice.options if option.name == choice.chosen)
     who = "" if choice.chosen == "whole panel" else f" ({_list_names(chosen.members)})"
-    yield Message(
+    return Message(
         f"Recommendation: {choice.chosen}{who}, because {_REASONS[choice.reason]}. Cross-validated"
         f" {_UNITS[unit]}: {errors}.",
         names=chosen.members,
     )
 
 
-def _describe_annotators(test: AnnotatorTest) -> Iterator[Message]:
+def _describe_annotators(test: facts.AnnotatorTest) -> Message:
     passed, first = [model.model for model in test.models if model.passes], test.models[0]
-    yield Message(
+    return Message(
         f"Alternative annotator test: {_list_names(passed) or 'no model'} may replace the {test.humans:,} humans"
         f" (epsilon {test.epsilon:g}). Best: {first.model}, winning rate {first.winning_rate:.2f} (0.5 needed), average"
         f" advantage probability {first.advantage_probability:.2f}.",

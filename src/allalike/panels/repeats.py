@@ -27,7 +27,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values, find_places
 from allalike._core.lazy_imports import pd, special
 from allalike.methods.auto.uncertainty import find_wilson_limits
-from allalike.panels.rows import RepeatedVerdicts
+from allalike.panels.rows import AskDesign, RepeatedVerdicts
 from allalike.panels.summary import MAX_NAMED, JudgeInterval, OrderCounts, SampleCounts
 from allalike.panels.verdicts import MIN_GOLD, NO_LABEL, NORMAL, Codes, ScoreVerdicts, Statistics, Verdicts, divide
 from allalike.result.result import Result
@@ -37,6 +37,14 @@ _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)
 _DRAWS = 20
 _EQUAL = 1e-9
 _MAX_BIAS = 0.5
+
+
+def describe_repeats(
+    repeated: RepeatedVerdicts, asked: AskDesign, result: Result, verdicts: Verdicts, retain: float
+) -> list[Statistics]:
+    """Return the statistics of pairs in both orders, and of repeated samples."""
+    parts = [] if asked.order is None else [describe_orders(repeated, result.run.workers)]
+    return parts if asked.sample is None else [*parts, describe_samples(repeated, result, verdicts, retain)]
 
 
 # Orders.
@@ -147,9 +155,7 @@ def find_steadiness_of_scores(verdicts: RepeatedVerdicts) -> pd.DataFrame:
     return pd.DataFrame({"tasks": tasks, **columns, "within": within, "samples": divide(total, tasks)})
 
 
-def describe_samples(
-    repeated: RepeatedVerdicts, result: Result, verdicts: Verdicts, log_odds: Floats, retain: float
-) -> Statistics:
+def describe_samples(repeated: RepeatedVerdicts, result: Result, verdicts: Verdicts, retain: float) -> Statistics:
     """Return the steadiness of judges, and accuracy or RMSE with fewer samples; empty without repeated samples."""
     judges, own = repeated.judges, repeated.find(result.run.workers)
     size = repeated.rows.groupby(["task", "judge", "order"]).size()
@@ -162,14 +168,19 @@ def describe_samples(
         weight = verdicts.weighing.weight
         fewer = np.maximum(1 / sizes[:, None] - 1 / samples, 0.0)
         more = (np.square(weight / weight.sum()) * np.nan_to_num(within) * fewer).sum(axis=1)
-        worth = float(verdicts.whole.mean()) - more / verdicts.guess
-        table, mean = {"rmse": np.asarray(verdicts.error_of(worth))}, float(steadiness["steadiness"].iloc[own].mean())
+        some = verdicts.judged()
+        worth = float(some.whole.mean()) - more / some.guess
+        table, mean = {"rmse": np.asarray(some.error_of(worth))}, float(steadiness["steadiness"].iloc[own].mean())
         steadiness, columns = steadiness.assign(sample_sd=np.sqrt(steadiness["within"])), [*columns, "sample_sd"]
     else:
         steadiness, odds = find_steadiness(repeated), np.zeros(len(judges))
-        odds[own] = log_odds
+        odds[own] = verdicts.log_odds
         truth = _find_truth(repeated, result)
-        worth = np.array([_draw_accuracy(repeated, k, most, truth, odds) for k in sizes.tolist()])
+        worth = np.empty(len(sizes))
+        for place, k in enumerate(sizes.tolist()):
+            rng = np.random.default_rng(k)
+            drawn = [repeated] if k == most else [repeated.draw(k, rng) for _ in range(_DRAWS)]
+            worth[place] = np.mean([_measure_panel(each, truth, odds) for each in drawn])
         table, known = {"accuracy": worth}, steadiness.dropna()
         mean = float(np.average(known["steadiness"], weights=known["tasks"])) if len(known) else np.nan
     if not np.isfinite(steadiness["steadiness"].iloc[own]).any():
@@ -185,13 +196,6 @@ def describe_samples(
     )
     frame = pd.DataFrame({"samples": sizes, **table, "retained": divide(worth, np.full(len(worth), worth[-1]))})
     return Statistics({"samples": facts}, {"samples": frame}, dict(steadiness[columns].iloc[own]))
-
-
-def _draw_accuracy(repeated: RepeatedVerdicts, k: int, most: int, truth: Codes, odds: Floats) -> float:
-    """Return the accuracy of the panel with k samples per judge, task and order, the mean of some draws."""
-    rng = np.random.default_rng(k)
-    drawn = [repeated] if k == most else [repeated.draw(k, rng) for _ in range(_DRAWS)]
-    return float(np.mean([_measure_panel(each, truth, odds) for each in drawn]))
 
 
 def _find_truth(verdicts: RepeatedVerdicts, result: Result) -> Codes:

@@ -32,12 +32,14 @@ from allalike.answers.cleaning import Cleaning, check_ids
 from allalike.domains import Categorical, Domain, Encoding
 from allalike.domains.spelling import match_key
 from allalike.errors import AllalikeError, ColumnError, InputError, OptionError, Proposal, UnsupportedError
-from allalike.panels.summary import MAX_NAMED, UnreadableCounts, UnreadableJudge
-from allalike.panels.verdicts import NO_LABEL, Codes, Statistics
+from allalike.panels.summary import MAX_NAMED, OutcomeCounts, UnreadableCounts, UnreadableJudge
+from allalike.panels.verdicts import CLASS, INCONCLUSIVE, NO_LABEL, SCORE, TIE, UNREADABLE, Codes, Statistics
 from allalike.readers import ReadOptions, Scan, scan
 from allalike.readers.column_names import list_names
 from allalike.readers.formats.source import Source, cells
 from allalike.readers.proposals import asking
+from allalike.result.result import Result
+from allalike.result.tables import OUTCOMES
 from allalike.sources import open_source
 
 ANSWERS, PLACES = "answers", "places"
@@ -89,6 +91,7 @@ class Unreadable(NamedTuple):
 
     judges: pd.DataFrame
     tasks: tuple[Any, ...] = ()
+    is_known: bool = True
 
 
 def find_unreadable(batches: Iterable[Mapping[str, Column]], cleaning: Cleaning, *, blank_counts: bool) -> Unreadable:
@@ -107,20 +110,6 @@ def find_unreadable(batches: Iterable[Mapping[str, Column]], cleaning: Cleaning,
 
 def _list_values(column: Column) -> list[Any]:
     return column.data if isinstance(column.data, list) else column.data.to_pylist()
-
-
-def describe_unreadable(judges: Values, total: int, unread: Unreadable | None) -> Statistics:
-    """Count unreadable verdicts per judge, the largest count first, including judges without a readable verdict."""
-    if unread is None:
-        return Statistics({"unreadable": UnreadableCounts(verdicts=total, judges=0, tasks=0, named=())})
-    counts = unread.judges["unreadable"].reindex(list(map(str, judges.tolist())), fill_value=0)
-    table = unread.judges[unread.judges["unreadable"] > 0].sort_values("unreadable", ascending=False, kind="stable")
-    named = tuple(
-        UnreadableJudge(judge=judge, unreadable=n, asked=asked, share=n / asked)
-        for judge, n, asked in table.head(MAX_NAMED).itertuples()
-    )
-    facts = UnreadableCounts(verdicts=total, judges=len(table), tasks=len(unread.tasks), named=named)
-    return Statistics({"unreadable": facts}, {}, {"unreadable": counts.to_numpy()})
 
 
 # Repeated verdicts: a table with a row per verdict.
@@ -209,21 +198,6 @@ class RepeatedVerdicts:
         return replace(self, rows=self.rows.assign(label=swapped), verdicts_name=PLACES)
 
 
-def make_answers(answers: Answers, judges: Values, found: pd.DataFrame) -> Answers:
-    """Return one answer per verdict; exclude tasks and judges without a verdict."""
-    counted = found if answers.encoding.numeric else found[found["label"] != NO_LABEL]
-    task, tasks = only_used(counted["task"].to_numpy(np.int32), answers.tasks)
-    judge, judges = only_used(counted["judge"].to_numpy(np.int32), judges)
-    return replace(
-        answers,
-        workers=judges,
-        tasks=tasks,
-        starts=np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))]),
-        worker=judge,
-        label=counted["label"].to_numpy().astype(answers.label.dtype),
-    )
-
-
 def find_tie(encoding: Encoding, named: Any = None) -> int:
     """Return the code of the class that means a tie: the named one, or the only one with a usual name."""
     if not encoding.nominal:
@@ -246,31 +220,62 @@ class Reading:
     gold: dict[str, Any] = field(default_factory=dict)
     source: Scan | None = None
     repeated: RepeatedVerdicts | None = None
-    reconciled: pd.DataFrame | None = None
     unread: Unreadable | None = None
 
-    def find_silent(self, heard: Values) -> tuple[list[Any], list[Any]]:
-        """Return the tasks on which every judge is undecided, and the judges who are undecided on every task."""
-        repeated, found = self.repeated, self.reconciled
-        if repeated is None or found is None or repeated.encoding.numeric:
-            return [], []
-        undecided = np.setdiff1d(np.arange(len(repeated.tasks)), found.loc[found["label"] != NO_LABEL, "task"])
-        judges = repeated.judges.take(np.unique(found["judge"])).tolist()
-        return repeated.tasks.take(undecided).tolist(), [judge for judge in judges if judge not in heard.tolist()]
-
-    def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable | None, int]:
-        """Return the unreadable verdicts per judge, None if unknown, and their number."""
+    def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable, int]:
+        """Return the unreadable verdicts per judge, if they are known, and their number."""
         if self.unread is not None:
             return self.unread, int(self.unread.judges["unreadable"].sum())
         wide = self.source is not None and self.source.wide is not None
         total = summary.get("unparsed", {}).get("labels", 0) + (0 if wide else summary.get("missing_dropped", 0))
-        if not total:
-            return Unreadable(pd.DataFrame({"unreadable": [], "asked": []}, dtype=int)), 0
-        with suppress(AllalikeError):  # such as tables that only Spark can read
-            if self.source is not None:
+        if total and self.source is not None:
+            with suppress(AllalikeError):  # such as tables that only Spark can read
                 stream = self.source.stream()
                 return find_unreadable(stream.batches(), stream.cleaning, blank_counts=not wide), total
-        return None, total
+        return Unreadable(pd.DataFrame({"unreadable": [], "asked": []}, dtype=int), is_known=not total), total
+
+
+def describe_outcomes(
+    result: Result, read: Reading, quorum: float | None, tie: int
+) -> tuple[list[Statistics], list[Any], list[Any]]:
+    """Count tasks by outcome and unreadable verdicts; return also the undecided and the unreadable tasks.
+
+    On undecided tasks, every judge contradicts itself. Unreadable verdicts are counted per judge, the largest count
+    first, including judges without a readable verdict.
+    """
+    run, undecided, judges = result.run, [], list[Any]()
+    repeated = read.repeated
+    if repeated is not None and not repeated.encoding.numeric:
+        found = repeated.reconcile()
+        silent = np.setdiff1d(np.arange(len(repeated.tasks)), found.loc[found["label"] != NO_LABEL, "task"])
+        undecided, heard = repeated.tasks.take(silent).tolist(), {*run.workers.tolist()}
+        judges = [each for each in repeated.judges.take(np.unique(found["judge"])).tolist() if each not in heard]
+    unread, total = read.find_unread(result.summary)
+    rows = unread.judges[unread.judges["unreadable"] > 0].sort_values("unreadable", ascending=False, kind="stable")
+    counts = np.bincount(result.found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
+    outcomes = OutcomeCounts(
+        classes=counts[CLASS],
+        ties=counts[TIE],
+        inconclusive=counts[INCONCLUSIVE] + len(undecided),
+        unreadable=counts[UNREADABLE] + len(unread.tasks),
+        scores=counts[SCORE],
+        undecided=len(undecided),
+        undecided_judges=tuple(judges),
+        tie=None if tie == NO_LABEL else run.encoding.decode(np.array([tie])).tolist()[0],
+        quorum=quorum,
+        below_quorum=None if quorum is None else int(result.found.total("few")),
+    )
+    named = tuple(
+        UnreadableJudge(judge=judge, unreadable=n, asked=asked, share=n / asked)
+        for judge, n, asked in rows.head(MAX_NAMED).itertuples()
+    )
+    unreadable = UnreadableCounts(verdicts=total, judges=len(rows), tasks=len(unread.tasks), named=named)
+    columns = {}
+    if unread.is_known:
+        by_judge = unread.judges["unreadable"].reindex(list(map(str, run.workers.tolist())), fill_value=0)
+        columns = {"unreadable": by_judge.to_numpy()}
+    parts = [Statistics({"outcomes": outcomes}), Statistics({"unreadable": unreadable}, {}, columns)]
+    return parts, undecided, list(unread.tasks)
 
 
 def read_verdicts(
@@ -297,8 +302,13 @@ def read_verdicts(
         name = repeated.verdicts_name
         other = f" Check whether verdicts name {name} (verdicts_name)." if name else ""
         raise InputError(f"No verdicts left: every judge gave contradictory answers on every task.{other}")
-    one = replace(make_answers(merged, repeated.judges, found), frame=opened.frame)
-    return Reading(one, {"gold": known}, opened, repeated, found, unread)
+    heard = found if repeated.encoding.numeric else found[found["label"] != NO_LABEL]
+    task, tasks = only_used(heard["task"].to_numpy(np.int32), merged.tasks)
+    judge, judges = only_used(heard["judge"].to_numpy(np.int32), repeated.judges)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))])
+    label = heard["label"].to_numpy().astype(merged.label.dtype)
+    one = replace(merged, workers=judges, tasks=tasks, starts=starts, worker=judge, label=label, frame=opened.frame)
+    return Reading(one, {"gold": known}, opened, repeated, unread)
 
 
 def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts, Unreadable]:

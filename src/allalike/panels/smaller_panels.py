@@ -88,7 +88,8 @@ def describe_sizes(
 ) -> Statistics:
     """Return the smallest panel that retains nearly all of the worth, a row per size, and costs.
 
-    ``known`` is the accuracy of each judge, or its distance to gold labels. ``error`` is the error rate of each judge.
+    ``known`` is the error rate of each judge, or its distance to the truth, by gold labels. ``error`` is the estimated
+    error rate of each judge.
     """
     sizes, judges, unit = find_sizes(verdicts), run.workers, verdicts.unit
     worth, members = sizes["worth"].to_numpy(), sizes["members"]
@@ -104,12 +105,12 @@ def describe_sizes(
     )
     facts: dict[str, Any] = {"worth_from": "gold" if verdicts.by_gold else "panel", "worth": whole}
     facts |= {"smallest": smallest, "error_unit": unit, "error": errors[-1]}
-    columns = dict[str, Any](in_smallest_panel=np.isin(np.arange(len(judges)), members[place]))
-    values = {"accuracy": worth}
+    columns, values = dict[str, Any](accuracy=1 - known), {"accuracy": worth}
     if isinstance(verdicts, ScoreVerdicts):
         is_known = verdicts.by_gold or bool(np.any(verdicts.target[1]))  # or the panel has a standard error
         facts |= {"error": errors[-1] if is_known else None, "guess_error": float(verdicts.error_of(0.0))}
-        columns, values = {f"known_{unit}": known, **columns}, {unit: errors, "worth": worth}
+        columns, values = {f"known_{unit}": known}, {unit: errors, "worth": worth}
+    columns["in_smallest_panel"] = np.isin(np.arange(len(judges)), members[place])
     table = pd.DataFrame(
         {
             "size": members.map(len),
@@ -125,7 +126,7 @@ def describe_sizes(
         per_correct: dict[str, float] = {}
         if error is not None:
             table["cost_per_correct"] = divide(cost.to_numpy(), worth * run.n_tasks)
-            columns["cost_per_correct"] = divide(price, known if verdicts.by_gold else 1 - error)
+            columns["cost_per_correct"] = divide(price, 1 - (known if verdicts.by_gold else error))
             panel, smaller = table["cost_per_correct"].iloc[[-1, place]]
             per_correct = {"panel_per_correct": panel, "smallest_per_correct": smaller}
         facts["cost"] = Costs(panel=cost.iloc[-1], smallest=cost.iloc[place], **per_correct)
@@ -159,8 +160,6 @@ def recommend(verdicts: Verdicts, retain: float, judges: Values) -> Statistics:
             name=name,
             members=tuple(judges[judge] for judge in chosen[name]),
             error=float(verdicts.error_of(worth.mean())),
-            lost=mean[name],
-            standard_error=error[name],
         )
         for name, worth in zip(names, held_out, strict=True)
     )

@@ -16,7 +16,7 @@ panel's own error is added. It is uncorrelated with the distance to other verdic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -32,12 +32,10 @@ from allalike.domains import Encoding
 from allalike.engines import Run
 from allalike.engines.sample import join_blocks, pick_tasks, sample_tasks
 from allalike.methods import Fit
-from allalike.methods.auto.copy_groups import count_effective_voices, with_voices
+from allalike.methods.auto.copy_groups import with_voices
 from allalike.methods.auto.distances import has_coordinates
 from allalike.methods.auto.gold_regression import GoldRegression, fit_gold_regression
 from allalike.methods.fit import CopyGroups
-from allalike.panels.summary import OutcomeCounts
-from allalike.result.result import Result
 from allalike.result.summaries import with_quorum, withhold
 from allalike.result.tables import OUTCOMES
 
@@ -391,7 +389,8 @@ def has_scale(encoding: Encoding) -> bool:
 
 # Outcomes: class, score, tie, inconclusive or unreadable. A panel is inconclusive on a task if its confidence is below
 # the minimum, if the effective number of answers is below the quorum, or if every judge is undecided. The effective
-# number uses the error correlation on gold labels; without it, each copy group counts once. Scores are never a tie.
+# number of classes uses the error correlation on gold labels, if the method estimates it; otherwise, each copy group
+# counts once. Scores are never a tie.
 
 
 def conclude(
@@ -402,37 +401,14 @@ def conclude(
     quorum: float | None,
     tie: int = NO_LABEL,
     usual: int = CLASS,
-    correlation: float | None = None,
 ) -> dict[str, Array]:
     """Add the outcome per task of a block, and withhold verdicts below the quorum."""
     few = np.zeros(block.n_tasks, np.bool_)
     if quorum is not None:
         effective = found.get("voices")
         if effective is None:
-            counted = with_voices(block, groups=groups)
-            effective = block.per_task(find_answer_weights(counted).weight)
-            effective = effective if correlation is None else count_effective_voices(counted, correlation)
+            effective = block.per_task(find_answer_weights(with_voices(block, groups=groups)).weight)
         few = (effective < quorum - _CLOSE) & ~found.get("known", few)
         found = withhold(found, few | found.get("abstained", few))
     verdict = np.full(block.n_tasks, usual) if tie == NO_LABEL else np.where(found["label"] == tie, TIE, usual)
     return {**found, "few": few, "verdict": np.where(found.get("abstained", few), INCONCLUSIVE, verdict)}
-
-
-def count_outcomes(
-    result: Result, quorum: float | None, tie: int, undecided: int, unreadable: int, judges: Sequence[Any]
-) -> Statistics:
-    """Count tasks by outcome, including tasks on which all judges are undecided or unreadable."""
-    counts = np.bincount(result.found.joined().found["verdict"], minlength=len(OUTCOMES)).tolist()
-    outcomes = OutcomeCounts(
-        classes=counts[CLASS],
-        ties=counts[TIE],
-        inconclusive=counts[INCONCLUSIVE] + undecided,
-        unreadable=counts[UNREADABLE] + unreadable,
-        scores=counts[SCORE],
-        undecided=undecided,
-        undecided_judges=tuple(judges),
-        tie=None if tie == NO_LABEL else result.run.encoding.decode(np.array([tie])).tolist()[0],
-        quorum=quorum,
-        below_quorum=None if quorum is None else int(result.found.total("few")),
-    )
-    return Statistics({"outcomes": outcomes})

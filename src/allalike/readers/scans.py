@@ -312,7 +312,7 @@ class Scan(Files):
     def beside(self, name: str, *, by: bool = False) -> Iterator[dict[str, Column]]:
         """Yield the tasks, and another column in place of the labels, in batches of rows."""
         if self.wide == "workers":
-            raise ColumnError("With wide='workers' no column has gold labels. Give them in a file.", gold=None)
+            raise ColumnError("With wide='workers' no column has gold labels. Pass them in a file.", gold=None)
         table, picked, _ = self.opened() if self.wide is None else (self.open(), {}, {})
         if name not in table.names:
             close = find_close(name, table.names)

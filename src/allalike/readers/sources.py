@@ -43,7 +43,7 @@ def open_table(source: Any, files: Files | None = None) -> Source:
     if names:  # a NumPy array with named fields
         return _of_mapping({name: source[name].tolist() for name in names})
     raise InputError(
-        f"Answers cannot be read from {type(source).__name__}. Give a path, a pandas, polars, pyarrow or DuckDB table,"
+        f"Answers cannot be read from {type(source).__name__}. Pass a path, a pandas, polars, pyarrow or DuckDB table,"
         " a NumPy or SciPy matrix, a mapping {task: {worker: label}}, or rows of (worker, task, label)."
     )
 
@@ -51,7 +51,7 @@ def open_table(source: Any, files: Files | None = None) -> Source:
 def _of_mapping(source: Mapping[Any, Any]) -> Source:
     for name, values in source.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
-            raise InputError(f"The column {name!r} is {values!r}. Give a list with the values of all rows.")
+            raise InputError(f"The column {name!r} is {values!r}. Pass a list with the values of all rows.")
     check_names(list(map(str, source)), "The table")
     columns = {str(name): list(values) for name, values in source.items()}
     if len({len(values) for values in columns.values()}) > 1:

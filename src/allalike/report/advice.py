@@ -127,9 +127,10 @@ def _about_flags(material: Material) -> Iterator[Advice]:
         who = np.array([number for number, words in enumerate(flags) if flag in words], np.intp)
         who = who[np.argsort(-answers[who], kind="stable")]
         if len(who):
-            share = f"They gave {100 * answers[who].sum() / answers.sum():.2g} % of the answers."
+            text = f"{reason} They gave {100 * answers[who].sum() / answers.sum():.2g} % of the answers."
             workers = [material.run.workers[int(number)] for number in who]
-            yield _give(f"Check {count(len(who), 'worker')} who are {flag}", f"{reason} {share}", workers=workers)
+            title = f"Check {count(len(who), 'worker')} who {'is' if len(who) == 1 else 'are'} {flag}"
+            yield _give(title, text, workers=workers)
     few = sum("few answers" in words for words in flags)
     if few * 4 >= len(flags):
         yield _give("Assign the same tasks to several workers", f"{format_few(few, len(flags))}.")

@@ -47,7 +47,7 @@ def draw_charts(
     material: Material, people: People, workers: Row, tasks: ShownTasks, neighbours: Row
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the charts with content, by name, and their captions."""
-    unit = material.unit.replace("_", " ")
+    unit = material.unit.replace("_", " ").replace("rmse", "RMSE")
     errors = np.asarray(material.workers[material.unit], np.float64)
     rows = list_rows(workers)
     for row, place in zip(rows, neighbours.get("places", ()), strict=False):
@@ -63,7 +63,7 @@ def draw_charts(
         "errors": chart_bins(errors, f"{unit} of workers", "workers") if may_differ(material) else None,
         "confidence": confidence,
         "pairs": chart_pairs(list_pairs(material, people)),
-        "gold": chart_gold(_gold_rows(material, people), unit if unit != "rmse" else "squared error"),
+        "gold": chart_gold(_gold_rows(material, people), unit if unit != "RMSE" else "squared error"),
     }
     shown = {name: chart for name, chart in charts.items() if chart}
     return shown, {name: _describe(name, material, neighbours) for name in shown}

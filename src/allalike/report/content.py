@@ -103,7 +103,7 @@ def describe(material: Material, limits: Limits | None = None) -> dict[str, Any]
         "captions": captions,
         "data": {
             "kind": labels.kind,
-            "unit": material.unit.replace("_", " "),
+            "unit": material.unit.replace("_", " ").replace("rmse", "RMSE"),
             "sureness": material.confidence_name,
             "labels": labels.shown,
             "advice": _refer_advice(advice, material, people),

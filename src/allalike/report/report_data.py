@@ -27,7 +27,7 @@ _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 class Material:
-    """Result to report, and for a panel its titled tables, notes and messages.
+    """Contents of a report: a result, and the tables, notes and messages of a panel.
 
     >>> import allalike
     >>> material = Material(allalike.discover([("ada", 1, "x"), ("bob", 1, "x")]))

@@ -37,15 +37,12 @@ Figure = dict[str, str]
 def list_figures(material: Material) -> list[Figure]:
     """Return the key figures of a result, each with a name and a note."""
     summary = material.summary
-    changed = f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{format_ties(summary)}"
+    figures = [*_list_confidence(summary.confidence), *_list_alpha(material.agreement), *_list_gold_error(summary)]
+    if material.run.domain.recurring:
+        changed = f"of {summary.tasks:,}, against the {name_unweighted(summary.domain)}{format_ties(summary)}"
+        figures.append(_figure(f"{summary.changed:,}", "labels changed by weights", changed))
     answers = show_number(summary.answers / max(summary.tasks, 1))
-    return [
-        *_list_confidence(summary.confidence),
-        *_list_alpha(material.agreement),
-        *_list_gold_error(summary),
-        _figure(f"{summary.changed:,}", "labels changed by weights", changed),
-        _figure(answers, "answers per task", format_effective_answers(summary)),
-    ]
+    return [*figures, _figure(answers, "answers per task", format_effective_answers(summary))]
 
 
 def _figure(value: str, name: str, note: str) -> Figure:
@@ -57,7 +54,7 @@ def _list_confidence(known: ConfidenceSummary | None) -> Iterator[Figure]:
         return
     correct = known.mean if known.share_right is None else known.share_right
     note = f"{CONFIDENCE_SOURCES[known.estimated_from]}; misses errors that most workers share"
-    if known.share_right_low is not None and known.share_right_high is not None:
+    if known.share_right_low is not None and known.share_right_high is not None and known.share_right_low <= 0.99:
         ends = f"{100 * known.share_right_low:.0f} to {100 * known.share_right_high:.0f} %"
         measured = known.estimated_from == "gold"
         note = f"95 % interval {ends}, from gold labels" if measured else f"{ends} in past crowds"
@@ -194,7 +191,7 @@ def say_left_out(material: Material, workers: dict[str, Any], tasks: dict[str, A
     n_workers, n_shown = len(workers["answers"]), len(tasks["id"])
     if n_workers < workers["total"]:
         left["workers"] = (
-            f"{n_workers:,} of {workers['total']:,} workers are shown: those with a remark, and those with most"
+            f"{n_workers:,} of {workers['total']:,} workers are shown: those with a note, and those with most"
             " answers. The table of workers contains all."
         )
     if n_shown < n_tasks:

@@ -74,7 +74,7 @@ class AlternativeModel(Section):
 
 
 class ModelSummary(Section):
-    """Model that a method chose, and the reason; ``copies`` explains why copies were not searched."""
+    """Model that a method chose, and the reason; ``copies`` explains why copy detection was skipped."""
 
     workers: str = ""
     fields: dict[str, Any] | None = None

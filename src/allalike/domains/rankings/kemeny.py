@@ -158,7 +158,7 @@ class _Orders:
 
     @cached_property
     def neighbours(self) -> npt.NDArray[np.intp]:
-        """Per position (row), the index of the order with this item and the next one swapped."""
+        """The index of each order with two adjacent items swapped, with a row per position."""
         swapped = []
         for here in range(self.order.shape[1] - 1):
             order = self.order.copy()

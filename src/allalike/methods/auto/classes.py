@@ -2,13 +2,16 @@
 
 Copies are collapsed first (`copy_groups`). Then one model is chosen:
 
-1. **Knows or guesses** (`knowledge`) for sparse data: fewer than two answers per task, or most answers by workers who
-   give one label only. It has only one skill and one distribution of guesses per worker, so it needs few answers and
-   cannot swap classes.
+1. **Knows or guesses** (`knowledge`) if most answers are by workers who give one label only, and for sparse data (fewer
+   than two answers per task) unless class shares are unequal. It has only one skill and one distribution of guesses per
+   worker, so it needs few answers and cannot swap classes.
 2. The **majority vote** with fewer than three workers, or if an F test finds no difference between them (p >= .01).
-3. Knows or guesses for three workers.
+3. Knows or guesses for three workers, unless class shares are unequal.
 4. **Confusion matrices** with levels of difficulty (`confusion_matrices`), from six starts. If the split-half test
    (`split_half`) refutes them, knows-or-guesses is used if the test favours it, and the majority vote otherwise.
+
+Class shares are unequal if a model with class shares and one accuracy per worker is more likely than knows-or-guesses,
+which assumes equal shares and would take most labels of a frequent class for guesses.
 
 With more than 300,000 answers, the model is chosen on a sample of the tasks, with about fifty answers per worker. Three
 more rounds then run on all tasks.
@@ -49,7 +52,13 @@ from allalike.methods.auto.confusion_matrices import (
 )
 from allalike.methods.auto.copy_groups import collapse, count_effective_voices, decide_collapsed, find_error_correlation
 from allalike.methods.auto.gold_calibration import GoldFit, learn, lower_confidence, set_confidence
-from allalike.methods.auto.knowledge import find_class_probabilities, fit_knowledge, take_sample
+from allalike.methods.auto.knowledge import (
+    AnswerTable,
+    find_class_probabilities,
+    fit_knowledge,
+    have_unequal_shares,
+    take_sample,
+)
 from allalike.methods.auto.next_labels import expect_gains
 from allalike.methods.auto.screening import Screening
 from allalike.methods.auto.split_half import CLEARLY, test_halves
@@ -73,6 +82,9 @@ _TABLES = 20  # tables of answer probabilities in memory at a time
 WHY = {
     "camps": "workers are two camps, each of which agrees with itself only",
     "workers": "there are fewer than three workers",
+    "three": "there are fewer than four workers",
+    "one label": "most answers come from workers who give one label only",
+    "sparse": "there are fewer than two answers per task",
     "equal": "workers are equally good",
     "refuted": "a split-half test does not support weights",
 }
@@ -169,13 +181,11 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         return ChosenModel(VOTE, (everyone,), notes={"chosen": VOTE, "why": WHY["camps" if camps else "workers"]})
     share = (crowd.counts.sum(axis=0) / total)[crowd.counts.argmax(axis=1)]
     constant = (crowd.counts.max(axis=1) >= answers) & (answers * np.log(share) < np.log(_ONE_LABEL_CHANCE))
-    why = ""
-    if total < _MIN_ANSWERS * run.n_tasks:
-        why = "there are fewer than two answers per task"
-    elif answers[constant].sum() > _MAX_ONE_LABEL * total:
-        why = "most answers come from workers who give one label only"
-    if why:
-        return _know_or_guess(crowd, take_sample(run, most=sample_answers), {"why": why})
+    one_label = answers[constant].sum() > _MAX_ONE_LABEL * total
+    if one_label or total < _MIN_ANSWERS * run.n_tasks:
+        sample = take_sample(run, most=sample_answers)
+        if one_label or not have_unequal_shares(AnswerTable.of(sample)):
+            return _know_or_guess(crowd, sample, {"why": WHY["one label" if one_label else "sparse"]})
     sample = take_sample(run, _WORKER_ANSWERS, sample_answers)
     sampled = sample.n_tasks < run.n_tasks
     if 8 * _TABLES * len(answers) * crowd.k**2 * LEVELS > run.free_memory:
@@ -187,8 +197,8 @@ def choose_model(run: Run, disparity: Floats, sample_answers: int, *, camps: boo
         far = np.nan_to_num(disparity, nan=1.0)
         closer = 1 - _TIE * far / max(float(far.max()), _TIE)
         return ChosenModel(VOTE, (closer,), notes={"chosen": VOTE, "why": WHY["equal"], "workers": "equal", **notes})
-    if workers < _MIN_WORKERS:
-        return _know_or_guess(crowd, sample, {"why": "there are fewer than four workers", **notes})
+    if workers < _MIN_WORKERS and not have_unequal_shares(AnswerTable.of(sample)):
+        return _know_or_guess(crowd, sample, {"why": WHY["three"], **notes})
     halved = sample_tasks(sample, _HALVED_ANSWERS, with_gold=False, again=True)
     solutions = solve(some, agreement, starts)
     splits = 2 if sampled else 4 if halved.answer_counts.sum() >= _MANY_ANSWERS else 8

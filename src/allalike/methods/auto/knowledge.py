@@ -31,6 +31,8 @@ _FEW_ANSWERS = 20_000  # up to which fits are exact
 _ROUNDS, _TOLERANCE = 60, 1e-5
 _FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
 _FINAL_ROUNDS = 3
+_MARGIN, _COMPARED_PRIOR = 3.0, 20.0  # nats; prior answers of a worker's guesses, for the comparison with class shares
+_LEAST_REST = 0.25  # share of other classes than the most frequent one, relative to their share of the answers
 _LEAST, _LEAST_GUESS = 1e-3, 1e-4  # minimum distance of a skill from 0 and 1; minimum probability of a guess
 
 
@@ -72,11 +74,21 @@ class Knowledge(NamedTuple):
 
 
 class CellFit(NamedTuple):
-    """Probability that each slot is right, skill of each worker, and expected guesses of each cell."""
+    """Probability that each slot is right, skill of each worker, expected guesses of each cell, and log likelihood."""
 
     right: Floats
     skill: Floats
     guesses: Floats
+    likelihood: float
+
+
+class ShareFit(NamedTuple):
+    """Probability that each slot is right, log odds of each worker, class shares, and log likelihood."""
+
+    right: Floats
+    odds: Floats
+    share: Floats
+    likelihood: float
 
 
 @dataclass(frozen=True)
@@ -176,7 +188,32 @@ class AnswerTable:
             new_skill = np.clip((knows + 0.5) / (answers + 1), _LEAST, 1 - _LEAST)
             if np.abs(right - before).max() < tolerance:
                 break
-        return CellFit(right, skill, guesses)
+        of_tasks = np.ones(n_tasks) if weight is None else weight
+        likelihood = counts @ np.log((1 - own) * guess) + of_tasks @ (top + np.log(total / self.k))
+        return CellFit(right, skill, guesses, float(likelihood))
+
+    def fit_shares(self, weight: Floats | None = None, start: Floats | None = None) -> ShareFit:
+        """Fit class shares and one accuracy per worker by EM, with task weights and from probabilities, if given."""
+        k, n_tasks, cell = self.k, self.n_tasks, self.task * self.k + self.label
+        of_task: Floats = np.ones(n_tasks) if weight is None else weight
+        of_answer = of_task[self.task]
+        answers, slot = self.per_worker(of_answer), cell[self.slot_start]
+        if start is None:
+            given = np.diff(np.append(self.slot_start, len(self.slot)))
+            start = given / np.bincount(self.slot_task, given, n_tasks)[self.slot_task]
+        belief = np.zeros((n_tasks, k))
+        belief.flat[slot] = start
+        for _ in range(_ROUNDS):
+            before = belief
+            accuracy = (self.per_worker(of_answer * belief.ravel()[cell]) + 1) / (answers + 2)
+            share = (of_task @ belief + 1) / (of_task.sum() + k)
+            odds = np.log((k - 1) * accuracy / (1 - accuracy))
+            score = sum_by(cell, odds[self.worker], n_tasks * k).reshape(-1, k)
+            belief, likelihood = softmax(score + np.log(share))
+            if np.abs(belief - before).max() < _ROUGHLY:
+                break
+        total = of_task @ likelihood + answers @ np.log((1 - accuracy) / (k - 1))
+        return ShareFit(belief.ravel()[slot], odds, share, float(total))
 
     def know(self, fit: CellFit, prior: float = 1.0) -> Knowledge:
         """Return the parameters of a fit as arrays with a row per worker."""
@@ -211,15 +248,32 @@ def fit_knowledge(run: Run, sample: MemoryRun, counts: Floats, *, prior: float) 
     return known
 
 
-def find_class_probabilities(block: Block, evidence: Floats, *, k: int) -> Floats:
-    """Return the probability of each class per task, given the evidence of the workers' labels."""
+def have_unequal_shares(table: AnswerTable) -> bool:
+    """Return whether unequal class shares, with one accuracy per worker, are more likely than guesses.
+
+    Then a rare label is a rare class rather than the answer of those who know. Errors make the most frequent class
+    rarer among the answers than among the tasks. If nearly all other labels are errors, shares explain nothing.
+    """
+    if table.k < 2:
+        return False
+    some = table.first_tasks(_FEW_ANSWERS)
+    fit = some.fit_shares()
+    votes = np.bincount(some.label, minlength=some.k) / len(some.label)
+    top = votes.argmax()
+    plausible = _LEAST_REST * (1 - votes[top]) < 1 - fit.share[top] < 1 - votes[top]
+    return bool(plausible and fit.likelihood > some.fit(prior=_COMPARED_PRIOR).likelihood + _MARGIN)
+
+
+def find_class_probabilities(block: Block, evidence: Floats, *, k: int, log_share: Floats | float = 0.0) -> Floats:
+    """Return the probability of each class per task, given the evidence of the workers' labels and class shares."""
     score = evidence.ravel().take(block.worker * k + block.label)
-    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k))[0]
+    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k) + log_share)[0]
 
 
-def find_right(block: Block, evidence: Floats, *, k: int) -> Floats:
+def find_right(block: Block, evidence: Floats, *, k: int, log_share: Floats | float = 0.0) -> Floats:
     """Return the probability that each answer is right."""
-    return find_class_probabilities(block, evidence, k=k).ravel().take(block.task * k + block.label)
+    belief = find_class_probabilities(block, evidence, k=k, log_share=log_share)
+    return belief.ravel().take(block.task * k + block.label)
 
 
 def _count_right(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:

@@ -1,7 +1,8 @@
 """Uncertainty: error rates and ranks of workers, with 95 % confidence intervals if gold labels support them.
 
-**Classes.** Error rates come from a knows-or-guesses model (`knowledge`), whichever model decides the labels. With the
-class probabilities P of this model, x = 1 - P[l] is the probability that an answer l is wrong.
+**Classes.** Error rates come from a knows-or-guesses model (`knowledge`), whichever model decides the labels, or from a
+model with class shares and one accuracy per worker if that is more likely. With the class probabilities P of this
+model, x = 1 - P[l] is the probability that an answer l is wrong.
 
 *Without gold labels*, the order of workers is more certain than their error rates, because shared errors are hidden but
 mostly cancel in differences. The **relative error** of a worker is the mean of x minus that of the other answers to the
@@ -38,7 +39,7 @@ import numpy.typing as npt
 from allalike._core.blocks.block import Array, Block, Floats, sum_by
 from allalike.engines import Run
 from allalike.engines.memory import MemoryRun
-from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right
+from allalike.methods.auto.knowledge import WORTH_SAMPLING, AnswerTable, find_right, have_unequal_shares
 from allalike.methods.fit import Uncertainty
 from allalike.methods.steps.vote_matrix import count_labels
 
@@ -92,9 +93,9 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 # Classes.
 
 
-def _sum_class_errors(block: Block, evidence: Floats, *, k: int) -> dict[str, Floats]:
+def _sum_class_errors(block: Block, evidence: Floats, *, k: int, log_share: Floats) -> dict[str, Floats]:
     """Sum, per worker, the probabilities that answers are wrong, as `sum_errors` does, and count the labels."""
-    wrong = 1 - find_right(block, evidence, k=k)
+    wrong = 1 - find_right(block, evidence, k=k, log_share=log_share)
     return {**sum_errors(block.task, block.worker, wrong, block.n_workers), **count_labels(block, k=k)}
 
 
@@ -131,7 +132,7 @@ def compare_workers(sums: dict[str, Floats], refitted: Floats) -> tuple[Floats, 
     return error, np.sqrt(np.maximum(refitted, own))
 
 
-def _jackknife(table: AnswerTable, right: Floats, answers: Floats, groups: int) -> Floats:
+def _jackknife(table: AnswerTable, right: Floats, unequal: bool, answers: Floats, groups: int) -> Floats:
     """Return the jackknife variance of relative errors, given the number of answers of each worker."""
     part = table.first_tasks(groups * _GROUP_ANSWERS)
     start = right[: len(part.slot_start)]
@@ -140,7 +141,8 @@ def _jackknife(table: AnswerTable, right: Floats, answers: Floats, groups: int) 
     errors = []
     for left_out in range(groups):
         weight = (group != left_out).astype(np.float64)
-        difference, _ = subtract_others(part.task, 1 - part.fit(weight, start).right[part.slot])
+        fit = part.fit_shares(weight, start) if unequal else part.fit(weight, start)
+        difference, _ = subtract_others(part.task, 1 - fit.right[part.slot])
         kept = weight[part.task]
         errors.append(part.per_worker(kept * difference) / np.maximum(part.per_worker(kept * shared), 1e-9))
     counts = part.per_worker(shared)
@@ -236,11 +238,15 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
     if not shared.any():
         return nothing
     table = AnswerTable.of(sample)
-    fit = table.fit()
-    right = fit.right
+    unequal = have_unequal_shares(table)
+    if unequal:
+        shares = table.fit_shares()
+        right, evidence, log_share = shares.right, np.repeat(shares.odds, table.k), np.log(shares.share)
+    else:
+        guesses = table.fit()
+        right, evidence, log_share = guesses.right, table.know(guesses).evidence, np.zeros(table.k)
     if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
-        sums = run.sum(partial(_sum_class_errors, k=table.k), table.know(fit).evidence)
-        labels = (sums["counts"] > 0).sum(axis=1)
+        sums = run.sum(partial(_sum_class_errors, k=table.k, log_share=log_share), evidence)
     else:
         sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)
         labels = np.bincount(table.cell_worker, minlength=table.n_workers)
@@ -259,7 +265,7 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
         return found
     if n_gold < MIN_GOLD:
         groups = _FEWER_GROUPS if run.answer_counts.sum() > WORTH_SAMPLING else _GROUPS
-        error, standard_error = compare_workers(sums, _jackknife(table, right, sums["compared"], groups))
+        error, standard_error = compare_workers(sums, _jackknife(table, right, unequal, sums["compared"], groups))
         return _rank(found, sums["compared"], labels, error, standard_error, error)
     difference, compared = subtract_others(table.task, rate[table.worker])
     relative = table.per_worker(difference) / np.maximum(table.per_worker(compared), 1)

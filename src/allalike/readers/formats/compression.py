@@ -161,7 +161,7 @@ def _find_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     if len(files) != 1:
         listed = ", ".join(repr(info.filename) for info in files[:10]) + (" ..." if len(files) > 10 else "")
         found = f"{len(files):,} files: {listed}" if files else "no file"
-        raise InputError(f"{path} contains {found}. Give an archive with one file in it, or unpack it first.")
+        raise InputError(f"{path} contains {found}. Use an archive with one file, or unpack it first.")
     return files[0]
 
 

@@ -89,7 +89,7 @@ def list_words(na_values: Any, name: str) -> tuple[str, ...]:
     several = isinstance(na_values, Iterable) and not isinstance(na_values, str)
     words = tuple(na_values) if several else (na_values,)
     if not all(isinstance(word, str) for word in words):
-        raise OptionError(f"{name} is {na_values!r}. Give the texts that mean a missing label, such as ['NA', '?'].")
+        raise OptionError(f"{name} is {na_values!r}. Pass the texts that mean a missing label, such as ['NA', '?'].")
     return words
 
 

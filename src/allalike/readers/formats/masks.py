@@ -22,7 +22,7 @@ ENDINGS = (*PICTURES, *ARRAYS, *VOLUMES)
 LAYOUTS = ("tasks/workers", "workers/tasks")
 
 _ENDING = re.compile(r"(\.nii\.gz|\.\w+)$", re.IGNORECASE)
-_ADVICE = f"Give a {MANIFEST} in it, with the columns worker, task and path."
+_ADVICE = f"Add a {MANIFEST} to it, with the columns worker, task and path."
 _WORDS = {
     "workers": re.compile(r"(?<![a-z])(worker|annotator|rater|user|m?turk|labell?er)", re.IGNORECASE),
     "tasks": re.compile(r"(?<![a-z])(task|image|img|item|question|scan|slide|picture|photo)", re.IGNORECASE),

@@ -190,7 +190,7 @@ def _find_text(text: str, path: Path, encoding: str, preferred: str, *, whole: b
     separator = _SEPARATOR_LINE.match(text)
     body = text[separator.end() :] if separator else text
     if not body.strip():
-        raise InputError(f"{where} has only empty lines. Give a file with rows of answers.")
+        raise InputError(f"{where} has only empty lines. Use a file with rows of answers.")
     marks = [separator[1]] if separator else [preferred, *(mark for mark in _DELIMITERS if mark != preferred)]
     delimiter, n_above = _find_delimiter(body, marks, whole)
     records = _read_start(body, delimiter, whole, _FIRST_ROWS)

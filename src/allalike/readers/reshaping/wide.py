@@ -33,12 +33,12 @@ def stack(
     """
     files, (down, across) = files or Files(), ROWS[wide]
     if not table.names:
-        raise ColumnError(f"{table.where} has no columns. Give a table with a column per {across}.")
+        raise ColumnError(f"{table.where} has no columns. Use a table with a column per {across}.")
     head = TableSample(table.sample(_LOOKED_AT), frozenset(table.na or ()))
     ids, guessed = _find_ids(table, head, down, chosen)
     names = _select([name for name in table.names if name != ids], files, table.where)
     if not names:
-        raise ColumnError(f"{table.where} has no column of answers. Give a table with one per {across}.")
+        raise ColumnError(f"{table.where} has no column of answers. Use a table with one per {across}.")
     _refuse_strangers(table, head, names, files, down)
     asked = {ids, *names}
     loaded = table.load([name for name in table.names if name in asked])

@@ -328,7 +328,7 @@ class Export:
         asked = self._select(question, kinds[question])
         answers, gold = ([each for each in asked if each.is_gold is wanted] for wanted in (False, True))
         if not answers:
-            raise InputError(f"{self.where}, contains no answers besides those that are marked as gold labels.")
+            raise InputError(f"{self.where}, contains only answers that are marked as gold labels.")
         _unify(answers, gold)
         columns = {name: [getattr(each, name) for each in answers] for name in (*ROLES, "sample", "order", "gold")}
         columns = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}

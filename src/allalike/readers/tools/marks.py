@@ -183,7 +183,7 @@ def cvat(export: Export) -> Iterator[Answer]:
 
 
 def _read_cvat(export: Export, path: Path) -> tuple[str, dict[str | int, dict[str, list[Any]]]]:
-    """Return the worker of a file, and the marks by image or video frame, and by question; draw areas."""
+    """Return the worker of a file, and the marks by image (or video frame) and question, with areas as masks."""
     export.path = path
     worker, root = export.worker(), parse_annotations(path)
     pictures: dict[str | int, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
@@ -406,7 +406,7 @@ def _read_sentences(export: Export, path: Path) -> Sentences:
                 )
             sentences[-1].append(cells)
     if not width:
-        raise InputError(f"{path} contains no tokens. Give a file with one token per line.")
+        raise InputError(f"{path} contains no tokens. Use a file with one token per line.")
     return sentences if sentences[-1] else sentences[:-1]
 
 

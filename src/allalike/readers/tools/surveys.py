@@ -226,7 +226,7 @@ def _read_form(paths: Sequence[Path], files: Files, prepare: Callable[[Form], No
 
 def _read_rows(path: Path, files: Files) -> list[list[str]]:
     if not path.is_file():
-        raise InputError(f"{path} is not a file. Give the file of an export.")
+        raise InputError(f"{path} is not a file. Name an exported file.")
     is_book = FileProbe(path).ending in BOOKS
     read = read_sheet if is_book else lambda path: list(filter(None, split_cells(read_text(path, files.encoding))))
     try:

@@ -25,7 +25,7 @@ function openWorker(place) {
       ["weight", number(w.weight[place])],
       w.informativeness && ["informativeness", `${number(w.informativeness[place])}: dependence of the answers on the tasks`],
       w.effect && w.effect[place] !== null && ["effect on alpha", number(w.effect[place])],
-      w.flags[place].length ? ["remarks", w.flags[place].join(", ")] : null,
+      w.flags[place].length ? ["notes", w.flags[place].join(", ")] : null,
     ]),
     confusionView(place),
     disagreementsView(place));

@@ -89,8 +89,8 @@ function workersTable() {
     ...(w.low ? [{ title: "95 % interval", key: (row) => w.high[row] === null ? null : w.high[row] - w.low[row], csv: limits, number: true, rising: true, hint: "95 % confidence interval of the error", cell: between }] : []),
     ...(w.rank_low ? [{ title: "Rank", key: (row) => w.rank_low[row], csv: ranks, number: true, rising: true, hint: "range of the rank by errors, 1 has the fewest", cell: ranks }] : []),
     numeric("Weight", w.weight, "weight of the answers", { cell: (row) => (w.weight[row] ? w.weight[row].toPrecision(3) : "0") }),
-    ...(w.effect ? [numeric("Effect on alpha", w.effect, "contribution to agreement; below 0, agreement is higher without the worker", { cell: (row) => (w.effect[row] === null ? "–" : w.effect[row].toFixed(3)) })] : []),
-    { title: "Remarks", key: (row) => w.flags[row].join(", "), cell: (row) => element("span", {}, w.flags[row].map((flag) => element("span", { class: "remark" }, flag))) },
+    ...(w.effect ? [numeric("Effect on alpha", w.effect, "contribution to agreement; below 0, agreement is higher without the worker", { cell: (row) => (w.effect[row] === null ? "–" : w.effect[row].toFixed(3).replace("-0.000", "0.000")) })] : []),
+    { title: "Notes", key: (row) => w.flags[row].join(", "), cell: (row) => element("span", {}, w.flags[row].map((flag) => element("span", { class: "remark" }, flag))) },
   ];
   return new Table(byId("workers-table"), { name: "workers", caption: "Workers", columns, size });
 }
@@ -110,7 +110,7 @@ function tasksTable() {
     ...sure,
     numeric("Answers", t.answers, "number of answers"),
     { title: "Unweighted", key: (row) => labelText(t.unweighted[row]), cell: (row) => (changed.has(row) ? labelCell(t.unweighted[row]) : element("span", { class: "muted" }, tied.has(row) ? "a tie" : "the same")) },
-    { title: "Remarks", key: (row) => remarks(row).join(", "), cell: (row) => element("span", {}, remarks(row).map((each) => element("span", { class: "remark" }, each))) },
+    { title: "Notes", key: (row) => remarks(row).join(", "), cell: (row) => element("span", {}, remarks(row).map((each) => element("span", { class: "remark" }, each))) },
   ];
   return new Table(byId("tasks-table"), { name: "tasks", caption: "Tasks", columns, size });
 }
