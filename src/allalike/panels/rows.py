@@ -220,7 +220,6 @@ class Reading:
     gold: dict[str, Any] = field(default_factory=dict)
     source: Scan | None = None
     repeated: RepeatedVerdicts | None = None
-    reconciled: pd.DataFrame | None = None
     unread: Unreadable | None = None
 
     def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable, int]:
@@ -245,8 +244,9 @@ def describe_outcomes(
     first, including judges without a readable verdict.
     """
     run, undecided, judges = result.run, [], list[Any]()
-    repeated, found = read.repeated, read.reconciled
-    if repeated is not None and found is not None and not repeated.encoding.numeric:
+    repeated = read.repeated
+    if repeated is not None and not repeated.encoding.numeric:
+        found = repeated.reconcile()
         silent = np.setdiff1d(np.arange(len(repeated.tasks)), found.loc[found["label"] != NO_LABEL, "task"])
         undecided, heard = repeated.tasks.take(silent).tolist(), {*run.workers.tolist()}
         judges = [each for each in repeated.judges.take(np.unique(found["judge"])).tolist() if each not in heard]
@@ -308,7 +308,7 @@ def read_verdicts(
     starts = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))])
     label = heard["label"].to_numpy().astype(merged.label.dtype)
     one = replace(merged, workers=judges, tasks=tasks, starts=starts, worker=judge, label=label, frame=opened.frame)
-    return Reading(one, {"gold": known}, opened, repeated, found, unread)
+    return Reading(one, {"gold": known}, opened, repeated, unread)
 
 
 def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts, Unreadable]:
