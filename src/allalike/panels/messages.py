@@ -10,7 +10,16 @@ import msgspec
 
 from allalike._core.text_format import count
 from allalike.panels import summary as facts
-from allalike.result.messages import Message, describe_model, format_ties, name_some, percent, share
+from allalike.result.messages import (
+    Message,
+    describe_model,
+    format_ties,
+    name_some,
+    percent,
+    percent_of,
+    share,
+    two_digits,
+)
 from allalike.result.summary import Summary
 
 TITLES = {  # of tables, in the order of the report
@@ -35,7 +44,7 @@ _CHANGES = {
 }
 _REASONS = {
     "better": "its error is significantly smaller",
-    "not worse": "it is not worse by more than 1 % of the worth",
+    "not worse": "it has fewer judges and is at most 0.01 worse",
     "default": "no smaller option is shown to be as good",
 }
 
@@ -338,7 +347,8 @@ def _describe_smallest(panel: facts.PanelSummary, n_judges: int) -> Iterator[Mes
 
 
 def _describe_choice(choice: facts.Recommendation, unit: str) -> Message:
-    errors = ", ".join(f"{option.name} {option.error:.3g}" for option in choice.options)
+    write = percent_of if unit == "error_rate" else two_digits
+    errors = ", ".join(f"{option.name} {write(option.error or 0.0)}" for option in choice.options)
     chosen = next(option for option in choice.options if option.name == choice.chosen)
     who = "" if choice.chosen == "whole panel" else f" ({_list_names(chosen.members)})"
     return Message(
