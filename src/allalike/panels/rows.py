@@ -316,7 +316,7 @@ def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
             "Orders, samples and a list of verdicts are processed in memory, but these files need more than half of"
-            " the free memory. Merge the rows per judge and task before."
+            " the free memory. Merge the rows per judge and task first."
         )
     if source.domain is None and (asked.order is not None or asked.verdicts):
         source = replace(source, domain=Categorical())  # verdicts on pairs, or from a list, are classes
