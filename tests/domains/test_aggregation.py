@@ -281,12 +281,6 @@ def test_geometric_medians_are_those_of_scipy() -> None:
         np.testing.assert_allclose(found[task], best.x, atol=1e-4)
 
 
-def test_half_of_the_weight_decides_a_geometric_median_alone() -> None:
-    points = np.array([[[0.0, 0.0]], [[1.0, 7.0]], [[-3.0, 4.0]]])
-    found = geometric_median(block_of(points), np.array([0.5, 0.2, 0.3]), np.zeros(3), Ties())
-    np.testing.assert_array_equal(found.label, [[0.0, 0.0]])
-
-
 @pytest.mark.parametrize("name", ["set", "vector", "ranking", "ordinal", "tree", "circular", "interval"])
 def test_workers_without_any_weight_count_the_same(name: str) -> None:
     read = allalike.read(crowd(name, seed=1, n=4, m=5), domain=kind(name))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import kendalltau
 
 import allalike
 from allalike import DOMAINS, Domain, Memory
@@ -17,7 +16,6 @@ from allalike._core.columns.column import Column
 from allalike._core.registry import make
 from allalike.distances import absolute, jaccard, matching, texts
 from allalike.distances.matching import match
-from allalike.distances.orders import kendall
 from crowds import plain_distances as plain
 from crowds.label_types import distance
 from crowds.plain_distances import PLAIN
@@ -93,14 +91,6 @@ METRICS = ["set", "interval", "boxes(distance=jaccard, overlap=0)", "points(radi
 def test_jaccard_keeps_the_triangle(spec: str, data: st.DataObject) -> None:
     found = measure(spec, data.draw(st.lists(DRAWN[PLAIN[spec][0]], min_size=3, max_size=4)))
     assert (found[:, None] <= found[:, :, None] + found[None] + 1e-9).all()
-
-
-@given(st.integers(2, 9), st.integers(0, 2**32 - 1))
-def test_kendall_tau_is_that_of_scipy(q: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    left, right = (np.array([rng.permutation(q) for _ in range(5)]) for _ in range(2))
-    theirs = [(1 - kendalltau(a, b).statistic) / 2 for a, b in zip(left, right, strict=True)]
-    assert kendall(left.T, right.T) == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -253,11 +253,6 @@ def test_the_modal_ranking_is_the_most_frequent() -> None:
         assert tied == (list(total.values()).count(total[order]) > 1)
 
 
-def test_the_best_worker_is_the_one_with_the_largest_weight() -> None:
-    for order, profile in zip(orders(decide("best worker", votes())), votes(), strict=True):
-        assert order in [o for o, c in zip(profile.orders, profile.counts, strict=True) if c == max(profile.counts)]
-
-
 def kendall(left: Order, right: Order) -> int:
     return sum(right.index(a) > right.index(b) for a, b in combinations(left, 2))
 

@@ -194,7 +194,7 @@ VALUES = [
     Message("complex numbers", solve(rows(labels=[1j, 2j, 1j] * 2), domain="real"), ("1j in row 1",)),
     Message("durations", solve(rows(labels=[dt.timedelta(1)] * 6), domain="date"), ("row 1", "ISO date")),
     Message("periods", solve(rows(labels=[*pd.period_range("2020", periods=6)]), domain="date"), ("row 1", "ISO date")),
-    Message("times with and without a zone", solve(rows(labels=ZONED), domain="date"), ("not comparable",)),
+    Message("times with and without a zone", solve(rows(labels=ZONED), domain="date"), ("one form",)),
     Message("no number as an id", solve(rows([NAN, Decimal(1), Decimal(2)] * 2)), ("Row 1 has no worker",)),
     Message("no time as an id", solve(rows(tasks=[pd.NaT, *[pd.Timestamp(0)] * 5])), ("Row 1 has no task",)),
     Message("lists as ids", solve(rows(tasks=[[1]] * 6)), ("row 1 has [1]", "list")),

@@ -25,6 +25,7 @@ from allalike._core.columns.column import Column
 from allalike._core.columns.factors import factorize_objects, unite
 from allalike._core.columns.values import Values, find_places
 from allalike._core.extraction import check_extract
+from allalike._core.lazy_imports import pa
 from allalike._core.options import flag, option, whole
 from allalike.distances import hamming
 from allalike.domains.contract import Domain, Encoding, Kernels
@@ -138,15 +139,19 @@ class ClassEncoding(Encoding):
         return [*self.labels.tolist(), *self.label_hash.tolist()]
 
     def merge(self, others: Sequence[Self]) -> Self:
-        return self.of(self.domain, unite([self.labels, *(other.labels for other in others)])[1])
+        try:
+            labels = unite([self.labels, *(other.labels for other in others)])[1]
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise LabelError("The labels have different types. Give all labels the same type.") from None
+        return self.of(self.domain, labels)
 
     def encode(self, labels: Column) -> Array:
         codes, values = labels.factors
         if values is self.labels:
             return codes.astype(code_type(self.n_labels), copy=False)
-        place = find_places(values, self.labels)
-        if (place < 0).any():
-            row = int(np.argmax(place[codes] < 0))
+        place = self._places(values)
+        if (place == self.n_labels).any():
+            row = int(np.argmax(place[codes] == self.n_labels))
             raise LabelError(
                 f"The label {values[int(codes[row])]!r} in row {labels.row(row)} is not one of the classes."
             )
@@ -174,8 +179,16 @@ class ClassEncoding(Encoding):
         return np.asarray(truths >= self.n_labels)
 
     def remap(self, codes: Array, known: Self) -> Array:
-        place = np.append(find_places(known.labels, self.labels), self.n_labels)
+        place = np.append(self._places(known.labels), self.n_labels)
         return place.astype(code_type(self.n_labels))[codes]
+
+    def _places(self, values: Values) -> npt.NDArray[np.int64]:
+        """Return the indices of values, or the index after the last if unknown; ``"1"`` matches the number 1."""
+        known, wanted = self.labels.tolist(), values.tolist()
+        by_text = {isinstance(value, str) for value in (*known[:1], *wanted[:1])} == {True, False}
+        place = {str(value) if by_text else value: code for code, value in enumerate(known)}
+        found = [place.get(str(value) if by_text else value, len(known)) for value in wanted]
+        return np.array(found, np.int64)
 
     def decode(self, codes: Array) -> Values:
         return self.labels.take(codes)

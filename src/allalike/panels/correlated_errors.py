@@ -46,7 +46,7 @@ from allalike._core.blocks.block import Floats
 from allalike._core.columns.values import Values
 from allalike._core.lazy_imports import pd, special
 from allalike.engines.ranges import number_parts
-from allalike.panels.summary import MAX_NAMED, Ceiling, EffectiveJudges, PairCounts
+from allalike.panels.summary import MAX_NAMED, Ceiling, PairCounts
 from allalike.panels.verdicts import (
     NO_LABEL,
     ClassVerdicts,
@@ -336,18 +336,14 @@ def correlate_errors(verdicts: Verdicts) -> Floats | None:
 
 def describe_independence(judges: Values, correlation: Floats | None, known: int, missed: int) -> Statistics:
     """Return the effective number of judges, the contribution of each judge, and the ceiling; NaN if unknown."""
-    n, added, effective = len(judges), np.full(len(judges), np.nan), EffectiveJudges(all=None)
+    n, total, added = len(judges), None, np.full(len(judges), np.nan)
     if correlation is not None:
         total = count_effective_judges(correlation)
-        effective = EffectiveJudges(all=total)
-        if n > 1:
-            for judge in range(n):
-                others = np.delete(np.arange(n), judge)
-                added[judge] = total - count_effective_judges(correlation[np.ix_(others, others)])
-            order = np.argsort(-added, kind="stable").tolist()
-            effective = EffectiveJudges(all=total, most=judges[order[0]], least=judges[order[-1]])
+        for judge in range(n if n > 1 else 0):
+            others = np.delete(np.arange(n), judge)
+            added[judge] = total - count_effective_judges(correlation[np.ix_(others, others)])
     ceiling = Ceiling(known=known, missed=missed if known else None)
-    facts = {"effective_judges": effective, "ceiling": ceiling}
+    facts = {"effective_judges": total, "ceiling": ceiling}
     return Statistics(facts, {}, {"added_effective_judges": added})
 
 

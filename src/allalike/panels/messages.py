@@ -65,7 +65,7 @@ def describe_panel(panel: facts.PanelSummary, summary: Summary) -> Iterator[Mess
         yield _describe_choice(panel.recommendation, panel.error_unit)
     if panel.annotators is not None:
         yield _describe_annotators(panel.annotators)
-    text = "Statistics by gold labels hold for tasks like those with gold labels."
+    text = "Statistics based on gold labels apply to tasks similar to those with gold labels."
     if not panel.by_gold:
         text = (
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"
@@ -304,12 +304,8 @@ def _describe_pairs(pairs: facts.PairCounts, n_judges: int, *, is_scored: bool) 
 
 def _describe_effective(panel: facts.PanelSummary, n_judges: int) -> Iterator[Message]:
     effective, ceiling = panel.effective_judges, panel.ceiling
-    if effective.all is not None:
-        named = [each for each in (effective.most, effective.least) if each is not None]
-        who = f"; {named[0]} adds the most, {named[1]} the least" if named else ""
-        yield Message(
-            f"Effective number of judges, by gold labels: {effective.all:.2g} of {n_judges:,}{who}.", names=named
-        )
+    if effective is not None:
+        yield Message(f"Effective number of judges, by gold labels: {effective:.2g} of {n_judges:,}.")
     if ceiling.missed:
         yield Message(
             f"Ceiling: no judge gave {ceiling.missed:,} of {ceiling.known:,} gold labels"

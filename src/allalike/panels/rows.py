@@ -204,12 +204,12 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
         return NO_LABEL
     labels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
     texts = [label.strip().casefold() for label in labels]
-    if named is not None and str(named).strip().casefold() not in texts:
-        raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
+    if named is not None:
+        if (text := str(named).strip().casefold()) not in texts:
+            raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
+        return texts.index(text)
     usual = [text for text in texts if text in _TIES] if len(texts) <= _MOST_LABELS else []
-    usual = ["tie"] if "tie" in usual else usual
-    found = usual if named is None else [str(named).strip().casefold()]
-    return texts.index(found[0]) if len(found) == 1 else NO_LABEL
+    return texts.index("tie" if "tie" in usual else usual[0]) if "tie" in usual or len(usual) == 1 else NO_LABEL
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,6 @@ class Reading:
     gold: dict[str, Any] = field(default_factory=dict)
     source: Scan | None = None
     repeated: RepeatedVerdicts | None = None
-    reconciled: pd.DataFrame | None = None
     unread: Unreadable | None = None
 
     def find_unread(self, summary: dict[str, Any]) -> tuple[Unreadable, int]:
@@ -245,8 +244,9 @@ def describe_outcomes(
     first, including judges without a readable verdict.
     """
     run, undecided, judges = result.run, [], list[Any]()
-    repeated, found = read.repeated, read.reconciled
-    if repeated is not None and found is not None and not repeated.encoding.numeric:
+    repeated = read.repeated
+    if repeated is not None and not repeated.encoding.numeric:
+        found = repeated.reconcile()
         silent = np.setdiff1d(np.arange(len(repeated.tasks)), found.loc[found["label"] != NO_LABEL, "task"])
         undecided, heard = repeated.tasks.take(silent).tolist(), {*run.workers.tolist()}
         judges = [each for each in repeated.judges.take(np.unique(found["judge"])).tolist() if each not in heard]
@@ -308,7 +308,7 @@ def read_verdicts(
     starts = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=len(tasks)))])
     label = heard["label"].to_numpy().astype(merged.label.dtype)
     one = replace(merged, workers=judges, tasks=tasks, starts=starts, worker=judge, label=label, frame=opened.frame)
-    return Reading(one, {"gold": known}, opened, repeated, found, unread)
+    return Reading(one, {"gold": known}, opened, repeated, unread)
 
 
 def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts, Unreadable]:
@@ -316,7 +316,7 @@ def read_rows(source: Scan, asked: AskDesign) -> tuple[Answers, RepeatedVerdicts
     if source.unpacked > free_memory() / 2:
         raise UnsupportedError(
             "Orders, samples and a list of verdicts are processed in memory, but these files need more than half of"
-            " the free memory. Merge the rows per judge and task before."
+            " the free memory. Merge the rows per judge and task first."
         )
     if source.domain is None and (asked.order is not None or asked.verdicts):
         source = replace(source, domain=Categorical())  # verdicts on pairs, or from a list, are classes

@@ -160,8 +160,6 @@ def recommend(verdicts: Verdicts, retain: float, judges: Values) -> Statistics:
             name=name,
             members=tuple(judges[judge] for judge in chosen[name]),
             error=float(verdicts.error_of(worth.mean())),
-            lost=mean[name],
-            standard_error=error[name],
         )
         for name, worth in zip(names, held_out, strict=True)
     )

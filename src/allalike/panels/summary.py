@@ -108,14 +108,6 @@ class GoldCorrection(PanelFacts, frozen=True):
     after: float
 
 
-class EffectiveJudges(PanelFacts, frozen=True):
-    """Effective number of judges by gold labels, and the judges who contribute most and least."""
-
-    all: Number
-    most: Any = None
-    least: Any = None
-
-
 class Ceiling(PanelFacts, frozen=True):
     """Number of gold labels, and of gold labels that no judge gave."""
 
@@ -124,13 +116,11 @@ class Ceiling(PanelFacts, frozen=True):
 
 
 class PanelOption(PanelFacts, frozen=True):
-    """A panel, sub-panel or judge: members, error, and loss of worth relative to the whole panel, cross-validated."""
+    """A panel, sub-panel or judge: members and cross-validated error."""
 
     name: str
     members: tuple[Any, ...]
     error: Number
-    lost: Number
-    standard_error: Number
 
 
 class Recommendation(PanelFacts, frozen=True):
@@ -299,7 +289,7 @@ class PanelSummary(PanelFacts, frozen=True):
     unreadable: UnreadableCounts
     pairs: PairCounts
     smallest: SmallestPanel
-    effective_judges: EffectiveJudges
+    effective_judges: Number
     ceiling: Ceiling
     worth_from: str
     worth: float

@@ -23,7 +23,7 @@ import numpy as np
 
 from allalike._core.blocks.block import TOLERANCE, Array, Block, Floats, Ties
 from allalike.rules.base import Decision, unknown
-from allalike.rules.mean import find_middles
+from allalike.rules.mean import find_halves
 
 _MAX_ROUNDS = 1000  # most tasks need ten
 _ROUNDING_ERROR = 1e-12
@@ -99,8 +99,9 @@ def _find_on_lines(points: Floats, weight: Floats, task: Array, starts: Array) -
     along = np.einsum("ij,ij->i", away, direction[task])
     aside = np.where(heard, _length(away - along[:, None] * direction[task]), 0.0)
     straight = np.maximum.reduceat(aside, starts) <= TOLERANCE * size
-    lower, upper = find_middles(along, weight, task, len(starts))
-    return straight, np.asarray(points[lower] / 2 + points[upper] / 2)
+    order, total = np.lexsort((along, task)), np.add.reduceat(weight, starts)
+    lower, upper = find_halves(weight[order], total, starts, lambda each: each[task])
+    return straight, np.asarray(points[order[lower]] / 2 + points[order[upper]] / 2)
 
 
 class _Forces(NamedTuple):

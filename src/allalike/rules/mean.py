@@ -52,7 +52,8 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
 
-    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points.
+    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points. The
+    rule works for errors that are symmetric on the circle. It fails if answers point in opposite directions.
 
         (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
 
@@ -113,12 +114,12 @@ def median(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decisio
     weight, total = block.answer_weights(weights)
     order = (block[Order] if Order in block else find_order(block)).rows
     label, weight = block.label[order], weight[order]
-    lower, upper = _find_halves(weight, total, block.starts, block.to_answers)
+    lower, upper = find_halves(weight, total, block.starts, block.to_answers)
     nothing = unknown(block.n_tasks)
     return Decision((label[lower] + label[upper]) / 2, nothing, nothing, np.zeros(block.n_tasks, np.bool_))
 
 
-def _find_halves(
+def find_halves(
     weight: Floats, total: Floats, starts: Array, to_answers: Callable[[Array], Array]
 ) -> tuple[Array, Array]:
     """Return the indices of the lowest and highest weighted median of each segment of sorted numbers."""
@@ -128,9 +129,6 @@ def _find_halves(
     below = np.add.reduceat(running < half * (1 - TOLERANCE), starts, dtype=np.int64)
     reached = np.add.reduceat(running <= half * (1 + TOLERANCE), starts, dtype=np.int64)
     return starts + below, starts + reached
-
-
-# Middles of drawings: positions of objects that several workers drew, coordinate by coordinate.
 
 
 class Drawings(NamedTuple):
@@ -163,15 +161,6 @@ def average(drawings: Drawings, values: Floats) -> Floats:
     np.minimum.at(least, drawings.group, values)
     beyond = drawings.add(drawings.weight * (values - least[drawings.group]))
     return np.asarray(least + beyond / drawings.add(drawings.weight))
-
-
-def find_middles(values: Floats, weight: Floats, group: Array, n_groups: int) -> tuple[Array, Array]:
-    """Return the indices of the lowest and of the highest weighted median per group, which are usually equal."""
-    order = np.lexsort((values, group))
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    total = sum_by(group, weight, n_groups)
-    lower, upper = _find_halves(weight[order], total, starts, lambda each: each[group[order]])
-    return order[lower], order[upper]
 
 
 def take_most_frequent(drawings: Drawings, ties: Ties) -> tuple[Floats, Array]:
