@@ -18,7 +18,7 @@ __all__ = ["command_pages"]
 def command_pages() -> dict[str, str]:
     """Return a page for each command, and one that lists them."""
     rows = [f"| [allalike {name}]({name}.md) | {_text(one).partition('.')[0]}. |" for name, one in app.commands.items()]
-    table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
+    table = "\n".join(["| command | purpose |", "| --- | --- |", *rows])
     pages = {
         f"commands/{name}.md": "\n\n".join(_describe(f"allalike {name}", one)) for name, one in app.commands.items()
     }
@@ -32,7 +32,7 @@ def _describe(path: str, command: click.Command, level: str = "#") -> Iterator[s
     yield _text(command)
     records = [record for option in command.params if (record := option.get_help_record(context))]
     rows = [f"| `{names}` | {_cell(meaning)} |" for names, meaning in records if meaning]
-    yield "\n".join(["| option | what it means |", "| --- | --- |", *rows]) if rows else ""
+    yield "\n".join(["| option | meaning |", "| --- | --- |", *rows]) if rows else ""
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
             yield from _describe(f"{path} {name}", below, level + "#")

@@ -1,6 +1,6 @@
 """Pages of the reference: every public name has one home, and an index that leads there.
 
-Functions, classes and packages have a page each, which mkdocstrings makes of their docstrings. Kinds of label, methods
+Functions, classes and packages have a page each, which mkdocstrings makes of their docstrings. Label types, methods
 and engines have theirs in the textbook. Registries are in the index, with what is in them.
 """
 
@@ -37,11 +37,11 @@ def reference_pages() -> dict[str, str]:
     packages = {name: import_module(f"allalike.{name}") for name in PACKAGES}
     index = [
         "# Reference",
-        "What `import allalike` offers. `help(allalike.discover)` says the same in Python.",
+        "What `import allalike` offers. `help(allalike.discover)` shows the same in Python.",
         *_table("Functions", {f"../functions/{name}.md": (name, thing.__doc__) for name, thing in functions.items()}),
         *_table("Classes", {f"../classes/{name}.md": (name, thing.__doc__) for name, thing in classes.items()}),
         *_table(
-            "Kinds of label, methods and engines",
+            "Label types, methods and engines",
             {f"../{page}": (thing.__name__, thing.__doc__) for thing, page in textbook.items()},
         ),
         *_registries({name: thing for name, thing in names.items() if isinstance(thing, Mapping)}),
@@ -78,12 +78,12 @@ def _textbook() -> dict[type, str]:
 
 def _table(title: str, rows: Mapping[str, tuple[str, str | None]]) -> list[str]:
     lines = [f"| [`{name}`]({page}) | {read(docstring).summary} |" for page, (name, docstring) in rows.items()]
-    return [f"## {title}", "\n".join(["| name | what it is |", "| --- | --- |", *lines])]
+    return [f"## {title}", "\n".join(["| name | content |", "| --- | --- |", *lines])]
 
 
 def _registries(registries: Mapping[str, Mapping[str, object]]) -> list[str]:
     lines = [f"| `{name}` | {', '.join(f'`{one}`' for one in some)} |" for name, some in registries.items()]
-    return ["## Registries", "\n".join(["| name | what is in it, by name |", "| --- | --- |", *lines])]
+    return ["## Registries", "\n".join(["| name | entries |", "| --- | --- |", *lines])]
 
 
 def _package(package: ModuleType) -> str:

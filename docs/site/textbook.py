@@ -102,7 +102,7 @@ def rule_pages() -> dict[str, str]:
         for name, functions in rules.items()
         for decide, domains in functions.items()
     ]
-    table = "\n".join(["| rule | of | what it does |", "| --- | --- | --- |", *rows])
+    table = "\n".join(["| rule | label types | purpose |", "| --- | --- | --- |", *rows])
     lead = "A rule aggregates the weighted labels of a task."
     return {
         "rules/index.md": f"# Rules\n\n{lead}\n\n{table}\n",
@@ -120,7 +120,7 @@ def _rule(name: str, functions: Mapping[Decide, list[str]]) -> str:
         own, home = read(_OF_KERNELS.sub("", decide.__doc__ or "")), read(sys.modules[decide.__module__].__doc__)
         parts += [f"## Of {', '.join(domains)}"] if len(functions) > 1 else []
         call = f'domain=allalike.{allalike.DOMAINS[domains[0]].__name__}(rule="{name}")'
-        facts = {"Kinds of label": _links("domains", domains), "In Python": f"`allalike.discover(answers, {call})`"}
+        facts = {"Label types": _links("domains", domains), "In Python": f"`allalike.discover(answers, {call})`"}
         parts += [f"**{own.summary}**", own.body, home.text, _facts(facts | _command("rule", name))]
         parts += _examples(own, [])
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -179,7 +179,7 @@ def _options(thing: type, own: Docstring, defaults: Mapping[str, str]) -> str:
         shown = ", ".join(f"`{name}`" for name in names.split(", "))
         usual = ", ".join(f"`{written[name]}`" for name in names.split(", ") if written.get(name))
         rows.append(f"| {shown} | {usual} | {meaning.replace('|', chr(92) + '|')} |")
-    return "\n".join(["| option | default | what it means |", "| --- | --- | --- |", *rows]) if rows else ""
+    return "\n".join(["| option | default | meaning |", "| --- | --- | --- |", *rows]) if rows else ""
 
 
 def _examples(own: Docstring, names: Iterable[str]) -> list[str]:

@@ -116,7 +116,7 @@ QUOTED: list[Quoted] = [
     ),
     (
         "docs/guide/FAILURES.md",
-        "a vote is right {} % of the time, iP-TD 46.3 %, and OA",
+        "majority vote is right {} % of the time, iP-TD 46.3 %, and OA",
         Cell(*JUDGES, "UA"),
     ),
     ("docs/guide/FAILURES.md", "fifty gold labels lift it to {} %", Cell(*JUDGES, "gold 50")),

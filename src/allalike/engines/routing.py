@@ -168,7 +168,7 @@ class Router:
         return partitions.astype(np.uint16), ids
 
     def _inspect_labels(self, label: Column, rows: RowNumbers) -> dict[str, Any]:
-        """Record the distinct labels if there are few, or else whether all are numbers; return what is sent."""
+        """Record the distinct labels if there are few, or else whether all are numbers. Return the message to send."""
         self.digest.numeric = label.kind in ("whole", "number")
         if label.form is None:
             self._many_labels = True

@@ -65,7 +65,7 @@ def describe_panel(panel: facts.PanelSummary, summary: Summary) -> Iterator[Mess
         yield _describe_choice(panel.recommendation, panel.error_unit)
     if panel.annotators is not None:
         yield _describe_annotators(panel.annotators)
-    text = "Statistics by gold labels hold for tasks like those with gold labels."
+    text = "Statistics based on gold labels apply to tasks similar to those with gold labels."
     if not panel.by_gold:
         text = (
             "Without gold labels (gold=, 50 or more), errors that all judges share cannot be distinguished from the"

@@ -228,7 +228,7 @@ class ClassVerdicts(_Verdicts):
         return np.asarray(np.arange(self.probability.shape[1]) == label[:, None], np.float64)
 
 
-class Decision(NamedTuple):
+class MemberDecision(NamedTuple):
     """Labels of some tasks, and their expected squared distance to the truth."""
 
     label: Array
@@ -304,7 +304,7 @@ class ScoreVerdicts(_Verdicts):
         mean = float(np.nanmean(np.concatenate(apart))) if apart and not np.isnan(apart).all() else 0.0
         return mean if mean > 0 else 1.0
 
-    def decide(self, members: Members) -> Decision:
+    def decide(self, members: Members) -> MemberDecision:
         """Return the verdicts of these judges, corrected by gold labels, on their tasks."""
         found = self.decide_uncorrected(members)
         label, fold = found.label, self.task_hash[found.tasks] % np.uint64(_FOLDS)
@@ -312,7 +312,7 @@ class ScoreVerdicts(_Verdicts):
             label = np.where(fold == number, correction.bend(label), label)
         return found._replace(label=label)
 
-    def decide_uncorrected(self, members: Members) -> Decision:
+    def decide_uncorrected(self, members: Members) -> MemberDecision:
         """Return the verdicts of these judges on their tasks."""
         rows = np.flatnonzero(np.isin(self.block.worker, members))
         tasks, sizes = np.unique(self.block.task[rows], return_counts=True)
@@ -323,7 +323,7 @@ class ScoreVerdicts(_Verdicts):
             weight = np.maximum(weight, weight.max() * _LEAST_WEIGHT)
         found = decide(self.run.encoding.prepare(block), weight, *more)
         error = np.nan_to_num(np.square(found["error"])) if "error" in found else 0.0
-        return Decision(found["label"], tasks, error)
+        return MemberDecision(found["label"], tasks, error)
 
     def measure(self, members: Members) -> Floats:
         """Return the worth per task by the distance to the target; a task without an answer counts as a guess."""

@@ -52,9 +52,8 @@ def weighted_mean(block: Block, weight: Floats, total: Floats) -> Floats:
 def direction(block: Block, weights: Floats, faults: Floats, ties: Ties) -> Decision:
     """Return the direction of the weighted mean of the points on the circle; its length is the confidence.
 
-    The rule works for directions and times of day: the mean of 350 and 10 degrees is 0. It fails if answers are spread
-    around the circle. If the mean has no direction, one of the answers is chosen at random. Labels of the block are
-    centred points.
+    If the mean has no direction, one of the answers is chosen at random. Labels of the block are centred points. The
+    rule works for errors that are symmetric on the circle. It fails if answers point in opposite directions.
 
         (C, S) = sum_i w_i (cos a_i, sin a_i) / sum_i w_i,   truth = atan2(S, C),   confidence = sqrt(C^2 + S^2)
 
