@@ -174,12 +174,6 @@ def test_distances_are_those_found_by_hand(spec: str, labels: Any, expected: lis
     np.testing.assert_allclose(disparity, [(a + b) / 2, (a + c) / 2, (b + c) / 2], atol=1e-9)
 
 
-@pytest.mark.parametrize(("left", "right", "km"), [((52.52, 13.405), (48.8566, 2.3522), 877.5),
-                                                   ((48.8566, 2.3522), (35.6762, 139.6503), 9712)])  # fmt: skip
-def test_berlin_paris_and_tokyo_are_as_far_apart_as_is_known(left: Any, right: Any, km: float) -> None:
-    assert plain.haversine(left, right) == pytest.approx(km, rel=2e-3)
-
-
 def test_masks_of_large_pictures_are_compared_piece_by_piece() -> None:
     rng = np.random.default_rng(0)
     masks = [rng.random((1500, 1500)) < 0.5 for _ in range(3)]

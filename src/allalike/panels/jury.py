@@ -23,13 +23,13 @@ from allalike.methods.fit import CopyGroups
 from allalike.panels.annotators import EPSILON, compare_with_humans
 from allalike.panels.calibration import ConfidenceModel, describe_confidence
 from allalike.panels.correlated_errors import correlate_errors, describe_independence, describe_offsets, describe_pairs
-from allalike.panels.drift import Earlier, describe_drift, read_earlier
+from allalike.panels.drift import describe_drift, read_earlier
 from allalike.panels.panel import Panel
 from allalike.panels.rates import Groups, describe_mean, describe_rate
 from allalike.panels.repeats import describe_repeats
 from allalike.panels.rows import AskDesign, describe_outcomes, find_tie, read_groups, read_verdicts
 from allalike.panels.smaller_panels import describe_sizes, recommend
-from allalike.panels.summary import GoldCorrection
+from allalike.panels.summary import GoldCorrection, Rate
 from allalike.panels.verdicts import (
     NO_LABEL,
     SCORE,
@@ -156,7 +156,10 @@ def jury(
     if read.repeated is not None:
         parts += describe_repeats(read.repeated, asked, judged.result, judged.verdicts, retain)
     parts += _describe_members(judged, retain, costs)
-    parts += _describe_rate_and_drift(run, judged.unaware, wanted, groups, earlier, by_truth=by_truth)
+    rates, rate = _describe_rates(run, judged.unaware, wanted, groups, by_truth=by_truth)
+    parts += rates
+    if earlier is not None:
+        parts.append(describe_drift(earlier, run, rate))
     if humans is not None:
         parts.append(compare_with_humans(run, humans, epsilon))
     return Panel(judged.result, parts, undecided, unreadable)
@@ -192,6 +195,8 @@ def _check_run(run: Run, *, min_confidence: float | None, **of_scales: Any) -> N
     wrong = {} if run.encoding.nominal or min_confidence is None else {"min_confidence": "classes"}
     if not run.encoding.nominal and not has_scale(run.encoding):
         wrong |= {name: "classes, numbers or levels" for name, value in of_scales.items() if value is not None}
+    if of_scales["baseline"] is not None and run.encoding.offsets is not None:  # the original scores are unknown
+        raise UnsupportedError("baseline compares the original scores. Leave out bias of the label type.")
     for name, kinds in wrong.items():
         raise UnsupportedError(
             f"{name} is for verdicts that are {kinds}, but these are {run.domain.name} labels. Leave it out."
@@ -301,28 +306,14 @@ def _describe_members(judged: _Judged, retain: float, costs: Any) -> list[Statis
     ]
 
 
-def _describe_rate_and_drift(
-    run: Run,
-    unaware: TaskTable,
-    positive: list[Any] | None,
-    groups: Groups | None,
-    earlier: Earlier | None,
-    *,
-    by_truth: bool,
-) -> list[Statistics]:
-    """Return the rate, from verdicts without gold labels, and the drift."""
-    if not run.encoding.nominal and not has_scale(run.encoding):
-        return []
+def _describe_rates(
+    run: Run, unaware: TaskTable, positive: list[Any] | None, groups: Groups | None, *, by_truth: bool
+) -> tuple[list[Statistics], Rate | None]:
+    """Return the mean of numbers and the rate of positive labels, from verdicts without gold labels."""
     inferred = find_positive(run.encoding) if positive is None and run.n_gold else None
     positive = positive if inferred is None else [inferred]
-    parts, rate = list[Statistics](), None
-    if run.encoding.numeric and not by_truth:
-        parts.append(describe_mean(run, unaware))
-    if positive is not None:
-        part, rate = describe_rate(run, unaware, positive, groups, by_truth=by_truth, inferred=inferred is not None)
-        parts.append(part)
-    if earlier is not None:
-        if run.encoding.offsets is not None:  # the original scores are unknown
-            raise UnsupportedError("baseline compares the original scores. Leave out bias of the label type.")
-        parts.append(describe_drift(earlier, run, rate))
-    return parts
+    parts = [describe_mean(run, unaware)] if run.encoding.numeric and not by_truth else []
+    if positive is None:
+        return parts, None
+    part, rate = describe_rate(run, unaware, positive, groups, by_truth=by_truth, inferred=inferred is not None)
+    return [*parts, part], rate

@@ -28,10 +28,10 @@ from allalike.result.messages import Message
 from allalike.result.result import Result
 from allalike.result.saving import REPORT, SavedAs, save_result, write_page
 from allalike.result.summary import Summary, name_schema
-from allalike.result.tables import trust_columns, truth_columns, worker_columns
+from allalike.result.tables import truth_columns, worker_columns
 
 Columns = Mapping[str, Values | Array]
-_LIMITS = ("ci_low", "ci_high")
+_KEPT = ("ci_low", "ci_high", "relative_error", "rank_low", "rank_high", "weight", "copy_group")
 
 
 def list_columns(columns: Mapping[str, Any] | pd.DataFrame) -> dict[str, Values | Array]:
@@ -236,16 +236,12 @@ class Panel(FrameMixin[Frame]):
     @property
     def _judges(self) -> dict[str, Values | Array]:
         run, weighing = self.result.run, self.result.weighing
-        columns, faults = worker_columns(run, weighing), weighing.uncertainty
-        assert faults is not None
-        group = trust_columns(weighing).get("copy_group")
-        return {
-            **{name: columns[name] for name in ("worker", "answers", faults.unit, *_LIMITS)},
-            **{name: columns[name] for name in ("relative_error", "rank_low", "rank_high") if name in columns},
-            "weight": weighing.weight,
-            **({} if group is None else {"copy_group": group}),
-            **list_columns({name: column for part in self.parts for name, column in part.judges.items()}),
+        columns = worker_columns(run, weighing)
+        assert weighing.uncertainty is not None
+        own = {
+            name: columns[name] for name in ("worker", "answers", weighing.uncertainty.unit, *_KEPT) if name in columns
         }
+        return {**own, **list_columns({name: column for part in self.parts for name, column in part.judges.items()})}
 
 
 def _extend(column: Values | Array, values: list[Any] | None, n: int, order: Array) -> Values | Array:

@@ -204,12 +204,12 @@ def find_tie(encoding: Encoding, named: Any = None) -> int:
         return NO_LABEL
     labels = list(map(str, encoding.decode(np.arange(encoding.n_labels)).tolist()))
     texts = [label.strip().casefold() for label in labels]
-    if named is not None and str(named).strip().casefold() not in texts:
-        raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
+    if named is not None:
+        if (text := str(named).strip().casefold()) not in texts:
+            raise OptionError(f"tie is {named!r}, which is not a verdict. Verdicts: {list_names(labels)}.")
+        return texts.index(text)
     usual = [text for text in texts if text in _TIES] if len(texts) <= _MOST_LABELS else []
-    usual = ["tie"] if "tie" in usual else usual
-    found = usual if named is None else [str(named).strip().casefold()]
-    return texts.index(found[0]) if len(found) == 1 else NO_LABEL
+    return texts.index("tie" if "tie" in usual else usual[0]) if "tie" in usual or len(usual) == 1 else NO_LABEL
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Weighted means and medians of numbers and positions."""
+"""Weighted means and medians of numbers, directions and positions."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -32,7 +32,7 @@ _ROUNDS, _TOLERANCE = 60, 1e-5
 _FEW_ROUNDS, _ROUGHLY = 25, 1e-3  # rounds of a fit from an earlier one; tolerance of this and of large fits
 _FINAL_ROUNDS = 3
 _MARGIN, _COMPARED_PRIOR = 3.0, 20.0  # nats; prior answers of a worker's guesses, for the comparison with class shares
-_LEAST_REST = 0.25  # share of other classes than the most frequent one, relative to their share of the answers
+_LEAST_REST, _MOST_REST = 0.25, 0.95  # share of other classes than the most frequent, relative to that of the answers
 _LEAST, _LEAST_GUESS = 1e-3, 1e-4  # minimum distance of a skill from 0 and 1; minimum probability of a guess
 
 
@@ -83,11 +83,15 @@ class CellFit(NamedTuple):
 
 
 class ShareFit(NamedTuple):
-    """Probability that each slot is right, log odds of each worker, class shares, and log likelihood."""
+    """Probability that each slot is right, the evidence of each worker's labels, class shares, and log likelihood.
+
+    ``context`` contains the log odds of the classes from their shares, and from each answer, whatever its label.
+    """
 
     right: Floats
-    odds: Floats
+    evidence: Floats
     share: Floats
+    context: Floats
     likelihood: float
 
 
@@ -193,8 +197,14 @@ class AnswerTable:
         return CellFit(right, skill, guesses, float(likelihood))
 
     def fit_shares(self, weight: Floats | None = None, start: Floats | None = None) -> ShareFit:
-        """Fit class shares and one accuracy per worker by EM, with task weights and from probabilities, if given."""
+        """Fit class shares and one accuracy per worker by EM, with task weights and from probabilities, if given.
+
+        Wrong labels have the frequencies of the labels: P(l | c) = (1 - accuracy) f_l / (1 - f_c).
+        """
         k, n_tasks, cell = self.k, self.n_tasks, self.task * self.k + self.label
+        frequency = (np.bincount(self.label, minlength=k) + 1) / (len(self.label) + k)
+        rest = np.log1p(-frequency)
+        sizes = np.bincount(self.task, minlength=n_tasks)[:, None]
         of_task: Floats = np.ones(n_tasks) if weight is None else weight
         of_answer = of_task[self.task]
         answers, slot = self.per_worker(of_answer), cell[self.slot_start]
@@ -207,13 +217,14 @@ class AnswerTable:
             before = belief
             accuracy = (self.per_worker(of_answer * belief.ravel()[cell]) + 1) / (answers + 2)
             share = (of_task @ belief + 1) / (of_task.sum() + k)
-            odds = np.log((k - 1) * accuracy / (1 - accuracy))
-            score = sum_by(cell, odds[self.worker], n_tasks * k).reshape(-1, k)
-            belief, likelihood = softmax(score + np.log(share))
+            evidence = np.log(accuracy / (1 - accuracy))[:, None] + rest - np.log(frequency)
+            score = sum_by(cell, evidence[self.worker, self.label], n_tasks * k).reshape(-1, k)
+            belief, likelihood = softmax(score + np.log(share) - sizes * rest)
             if np.abs(belief - before).max() < _ROUGHLY:
                 break
-        total = of_task @ likelihood + answers @ np.log((1 - accuracy) / (k - 1))
-        return ShareFit(belief.ravel()[slot], odds, share, float(total))
+        wrong = self.per_worker(of_answer * np.log(frequency)[self.label]) + answers * np.log(1 - accuracy)
+        context = np.stack([np.log(share), -rest])
+        return ShareFit(belief.ravel()[slot], evidence, share, context, float(of_task @ likelihood + wrong.sum()))
 
     def know(self, fit: CellFit, prior: float = 1.0) -> Knowledge:
         """Return the parameters of a fit as arrays with a row per worker."""
@@ -260,19 +271,22 @@ def have_unequal_shares(table: AnswerTable) -> bool:
     fit = some.fit_shares()
     votes = np.bincount(some.label, minlength=some.k) / len(some.label)
     top = votes.argmax()
-    plausible = _LEAST_REST * (1 - votes[top]) < 1 - fit.share[top] < 1 - votes[top]
+    plausible = _LEAST_REST * (1 - votes[top]) < 1 - fit.share[top] < _MOST_REST * (1 - votes[top])
     return bool(plausible and fit.likelihood > some.fit(prior=_COMPARED_PRIOR).likelihood + _MARGIN)
 
 
-def find_class_probabilities(block: Block, evidence: Floats, *, k: int, log_share: Floats | float = 0.0) -> Floats:
-    """Return the probability of each class per task, given the evidence of the workers' labels and class shares."""
-    score = evidence.ravel().take(block.worker * k + block.label)
-    return softmax(sum_by(block.task * k + block.label, score, block.n_tasks * k).reshape(-1, k) + log_share)[0]
+def find_class_probabilities(block: Block, evidence: Floats, *, k: int, context: Floats | None = None) -> Floats:
+    """Return the probability of each class per task, given the evidence of the workers' labels, and class shares."""
+    labels = evidence.ravel().take(block.worker * k + block.label)
+    score = sum_by(block.task * k + block.label, labels, block.n_tasks * k).reshape(-1, k)
+    if context is not None:
+        score += context[0] + block.sizes[:, None] * context[1]
+    return softmax(score)[0]
 
 
-def find_right(block: Block, evidence: Floats, *, k: int, log_share: Floats | float = 0.0) -> Floats:
+def find_right(block: Block, evidence: Floats, *, k: int, context: Floats | None = None) -> Floats:
     """Return the probability that each answer is right."""
-    belief = find_class_probabilities(block, evidence, k=k, log_share=log_share)
+    belief = find_class_probabilities(block, evidence, k=k, context=context)
     return belief.ravel().take(block.task * k + block.label)
 
 

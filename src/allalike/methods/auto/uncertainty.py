@@ -93,9 +93,9 @@ def adjust_probabilities(probabilities: Floats) -> Floats:
 # Classes.
 
 
-def _sum_class_errors(block: Block, evidence: Floats, *, k: int, log_share: Floats) -> dict[str, Floats]:
+def _sum_class_errors(block: Block, evidence: Floats, *, k: int, context: Floats | None) -> dict[str, Floats]:
     """Sum, per worker, the probabilities that answers are wrong, as `sum_errors` does, and count the labels."""
-    wrong = 1 - find_right(block, evidence, k=k, log_share=log_share)
+    wrong = 1 - find_right(block, evidence, k=k, context=context)
     return {**sum_errors(block.task, block.worker, wrong, block.n_workers), **count_labels(block, k=k)}
 
 
@@ -239,14 +239,16 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
         return nothing
     table = AnswerTable.of(sample)
     unequal = have_unequal_shares(table)
+    context = None
     if unequal:
         shares = table.fit_shares()
-        right, evidence, log_share = shares.right, np.repeat(shares.odds, table.k), np.log(shares.share)
+        right, evidence, context = shares.right, shares.evidence, shares.context
     else:
         guesses = table.fit()
-        right, evidence, log_share = guesses.right, table.know(guesses).evidence, np.zeros(table.k)
+        right, evidence = guesses.right, table.know(guesses).evidence
     if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
-        sums = run.sum(partial(_sum_class_errors, k=table.k, log_share=log_share), evidence)
+        sums = run.sum(partial(_sum_class_errors, k=table.k, context=context), evidence)
+        labels = (sums["counts"] > 0).sum(axis=1)
     else:
         sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)
         labels = np.bincount(table.cell_worker, minlength=table.n_workers)
