@@ -1,7 +1,6 @@
 """Memory budget: the division of a memory limit among processes, shards and blocks.
 
-Each process needs memory for Python and its libraries. The numbers of processes, shards and blocks are chosen so that
-the rest is sufficient.
+Each process needs memory for Python and its libraries. The rest determines the numbers of processes and blocks.
 """
 
 from __future__ import annotations

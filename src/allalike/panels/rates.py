@@ -292,11 +292,8 @@ def describe_rate(
     is_positive, piece, gold = choose_positive(run.encoding, positive), verdicts.joined(), find_gold(run)
     verdict, known = np.asarray(is_positive(piece.found["label"])).astype(np.intp), ~np.isnan(gold)
     truth = np.where(known, is_positive(gold), np.nan)
-    counts, powered, misfit = Counts.of(verdict, truth), None, False
-    if by_truth:
-        rate, misfit = correct_rate(counts)
-    else:
-        rate = estimate_rate(counts)
+    counts, powered = Counts.of(verdict, truth), None
+    rate, misfit = correct_rate(counts) if by_truth else (estimate_rate(counts), False)
     if known.any() and not by_truth:
         confidence = piece.found["confidence"] if run.encoding.nominal else 1.0
         predicted = np.where(verdict == POSITIVE, confidence, 1 - confidence)

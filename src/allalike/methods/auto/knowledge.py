@@ -80,6 +80,7 @@ class CellFit(NamedTuple):
     skill: Floats
     guesses: Floats
     likelihood: float
+    context: None = None
 
 
 class ShareFit(NamedTuple):
@@ -231,6 +232,10 @@ class AnswerTable:
         guesses = np.zeros((self.n_workers, self.k))
         guesses[self.cell_worker, self.cell_label] = fit.guesses
         return Knowledge(fit.skill, _share_guesses(guesses, prior))
+
+    def weigh(self, fit: CellFit | ShareFit) -> Floats:
+        """Return the evidence of each worker's labels."""
+        return fit.evidence if isinstance(fit, ShareFit) else self.know(fit).evidence
 
     def first_tasks(self, most: int) -> AnswerTable:
         """Return the first tasks, up to this number of answers."""

@@ -239,15 +239,10 @@ def estimate_class_errors(run: Run, sample: MemoryRun, *, use_gold: bool, ranks:
         return nothing
     table = AnswerTable.of(sample)
     unequal = have_unequal_shares(table)
-    context = None
-    if unequal:
-        shares = table.fit_shares()
-        right, evidence, context = shares.right, shares.evidence, shares.context
-    else:
-        guesses = table.fit()
-        right, evidence = guesses.right, table.know(guesses).evidence
+    fit = table.fit_shares() if unequal else table.fit()
+    right = fit.right
     if sample.n_tasks < run.n_tasks and table.k <= _MAX_CLASSES:
-        sums = run.sum(partial(_sum_class_errors, k=table.k, context=context), evidence)
+        sums = run.sum(partial(_sum_class_errors, k=table.k, context=fit.context), table.weigh(fit))
         labels = (sums["counts"] > 0).sum(axis=1)
     else:
         sums = sum_errors(table.task, table.worker, 1 - right[table.slot], table.n_workers)
