@@ -82,7 +82,7 @@ def ask_value(domain: Domain, pixels: Array, path: str) -> LabelError:
     spelled = spell_domain(domain).removesuffix(")")
     return LabelError(
         f"{what}. Define the pixels of the object: each value of a label map is an object (values); the object has"
-        " all values from a threshold on, as in a grey-scale picture (threshold); or it has one value (on)",
+        " all values from a threshold on, as in a grey-scale picture (threshold); or it has one value (on).",
         domain=f"{spelled}{', ' if '(' in spelled else '('}{option})",
     )
 
