@@ -271,10 +271,13 @@ def _list_same_stem(names: Sequence[str]) -> list[str]:
 
 
 def _list_same_classes(columns: Sequence[ColumnSample]) -> list[str]:
-    """Return the columns in which most cells have one of a few common classes."""
+    """Return the columns in which most cells have one of a few classes: of several columns, or of numbered ones."""
     columns = [column for column in columns if column.kind != "date" and column.n_present <= _MAX_CLASSES]
     counts = Counter(value for column in columns for value in column.present)
+    numbered = _list_same_stem([column.name for column in columns])
     common = {value for value, count in counts.items() if count > 1}
+    if any(not common.isdisjoint(column.present) for column in columns if column.name in numbered):
+        common |= {value for column in columns if column.name in numbered for value in column.present}
     few = len(common) <= _MAX_CLASSES
     return [column.name for column in columns if few and _measure_share(column, common) >= _MOST]
 
@@ -303,9 +306,7 @@ def _measure_share(column: ColumnSample, values: Collection[str]) -> float:
 def _find_two(sample: TableSample) -> list[str]:
     """Return the only pair of columns that may be a matrix: neither has the name or the values of an id."""
     named = len(sample.names) > 2 and sample.columns[0].n_values == sample.n_rows
-    free = [
-        each for each in sample.columns[named:] if each.n_filled and not is_gold(each.name) and not is_aside(each.name)
-    ]
+    free = [own for own in sample.columns[named:] if own.n_filled and not (is_gold(own.name) or is_aside(own.name))]
     pairs = [pair for pair in combinations(free[:_MAX_CLASSES], 2) if _are_two(sample, pair)]
     return [column.name for column in pairs[0]] if len(pairs) == 1 else []
 
@@ -341,8 +342,7 @@ def find_row_ids(sample: TableSample) -> str | None:
 def find_strangers(sample: TableSample, names: Sequence[str], rows: str = "task") -> dict[str, str]:
     """Return columns of a matrix that are probably not answers, with reasons; ``rows`` are "task" or "worker"."""
     columns = [sample[name] for name in names if sample[name].n_filled]
-    families = Counter(map(_name_family, columns))
-    usual, number = families.most_common(1)[0] if families else ("", 0)
+    usual, number = Counter(map(_name_family, columns)).most_common(1)[0] if columns else ("", 0)
     usual = usual if 2 * number > len(columns) else ""
     recur = 2 * sum(each.n_present <= max(each.n_filled / 2, 2) for each in columns) > len(columns)
     reasons = {}
