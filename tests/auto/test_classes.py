@@ -98,21 +98,16 @@ def test_little_can_be_estimated_from_few_answers_or_workers() -> None:
 
 
 @pytest.mark.parametrize("shares", [(0.8, 0.2), (0.9, 0.1), (0.7, 0.1, 0.1, 0.1)])
-@pytest.mark.parametrize(
-    ("n", "share", "lost", "missed"), [(3, 1.0, 0.01, 0.02), (10, 1.0, 0.0, 0.02), (20, 0.07, 0.01, 0.1)]
-)
-def test_rare_classes_are_neither_guesses_nor_errors(
-    shares: tuple[float, ...], n: int, share: float, lost: float, missed: float
-) -> None:
+@pytest.mark.parametrize(("n", "share", "missed"), [(3, 1.0, 0.02), (10, 1.0, 0.02), (20, 0.07, 0.1)])
+def test_rare_classes_are_neither_guesses_nor_errors(shares: Any, n: int, share: float, missed: float) -> None:
     accuracy = np.linspace(0.95, 0.65, n)
     losses, errors = [], []
     for seed in range(4):
         rows, truth = drawn(n, 800, len(shares), accuracy, seed, share=share, shares=shares)
         found = allalike.discover(rows, domain="categorical")
-        vote = (found.truth["unweighted"] != found.truth["task"].map(truth)).mean()
-        losses.append(error(found, truth) - vote)
+        losses.append(error(found, truth) - (found.truth["unweighted"] != found.truth["task"].map(truth)).mean())
         errors.append(found.workers.sort_values("worker")["error_rate"].to_numpy() - 1 + accuracy)
-    assert np.mean(losses) <= lost
+    assert np.mean(losses) <= 0.01
     assert np.abs(np.mean(errors, axis=0)).mean() <= missed
 
 

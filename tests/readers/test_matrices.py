@@ -81,6 +81,11 @@ def test_rows_are_named_by_a_column_an_index_or_numbers() -> None:
     assert read(frame).notes["guessed"]["columns"] == {"task": "x"}
 
 
+def test_numbered_columns_are_a_matrix_although_one_worker_has_a_class_of_their_own() -> None:
+    columns = {"premise": range(24), "ann1": [*"xyz"] * 8, "ann2": ["y"] * 24, "ann3": [*"xy"] * 12}
+    assert "wide" in ask(pd.DataFrame(columns).map(lambda cell: f"A man {cell}")).options
+
+
 def test_columns_that_are_no_answers_are_refused_by_name() -> None:
     frame = cells(40)
     frame["text"] = [f"Is number {row} larger than one half?" for row in range(40)]
